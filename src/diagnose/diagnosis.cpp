@@ -7,11 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "analysis/breakdown/code_places.hpp"
-#include "analysis/breakdown/host_activity.hpp"
 #include "analysis/projection/xla_names.hpp"
-#include "analysis/steps/whole_steps.hpp"
 #include "base/display_text.hpp"
+#include "diagnose/examined_steps.hpp"
 #include "diagnose/path_shares.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "diagnose/rules/rule.hpp"
@@ -40,6 +38,11 @@ frameworks frameworks_of(const timeline& data, bool has_jax) {
         if (domain.name == phase_domain || domain.name == module_domain) out.has_torch |= !out.has_jax;
     }
     return out;
+}
+
+std::string why_no_modules(const frameworks& used) {
+    if (used.has_torch) return "modules were not recorded: prof run --modules records them";
+    return used.has_jax ? "no operation of XLA's has the name of a module (docs/guide/jax.md)" : "";
 }
 
 class diagnostician {
@@ -238,14 +241,11 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
             "no_launches)");
         return out;
     }
-    whole_steps steps = find_whole_steps(data, att, !options.step_function.empty());
-    leave_out_warm_up(steps);
-    const host_activity host(data, att);
-    code_places where(data, att, steps);
-    const dependency_graph graph(data, att, steps);
+    examined_steps examined(data, att, options.step_function);
+    const dependency_graph& graph = examined.graph;
     out.has_steps = graph.has_steps();
     out.steps = graph.step_count();
-    out.warm_up = steps.warm_up;
+    out.warm_up = examined.steps.warm_up;
     if (!out.has_steps) {
         out.not_looked.emplace_back(
             "steps: none were found, so that prices are of all that was recorded (docs/guide/phases.md, option "
@@ -253,17 +253,17 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     }
     for (const step_run& run : graph.runs()) out.wall_ns += run.end_ns - run.start_ns;
     out.step_ns = out.per_step(out.wall_ns);
-    const std::vector<host_group> host_groups = group_host_time(graph, host, where);
+    const std::vector<host_group> host_groups = group_host_time(graph, examined.host, examined.where);
     const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
-    rule_input input{.data = data,
-                     .graph = graph,
-                     .where = where,
-                     .host = host_groups,
-                     .gpu = gpu_groups,
-                     .used = frameworks_of(data, !options.step_function.empty()),
-                     .call_name = options.call_name};
-    diagnostician(std::move(input), out).run();
-    if (auto uneven = find_uneven_steps(data, att, steps, options, out.findings);
+    const rule_input input{.data = data,
+                           .graph = graph,
+                           .where = examined.where,
+                           .host = host_groups,
+                           .gpu = gpu_groups,
+                           .used = frameworks_of(data, !options.step_function.empty()),
+                           .call_name = options.call_name};
+    diagnostician(input, out).run();
+    if (auto uneven = find_uneven_steps(data, att, examined.steps, options, out.findings);
         uneven && out.share_of(uneven->gain_ns) >= out.least_share) {
         const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
                                          [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
@@ -271,8 +271,9 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     } else {
         out.looked.emplace_back(uneven_steps_name);
     }
-    add_remarks(steps, out);
-    share_path(graph, att, host, where, out);
+    add_remarks(examined.steps, out);
+    share_path(examined, att, out);
+    if (!out.path_has_modules) out.no_modules = why_no_modules(input.used);
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }

@@ -45,23 +45,26 @@ struct finding {
 
 // A share of the critical path.
 struct path_share {
-    std::string kind{};   // "GPU operation", "host code"
-    std::string where{};  // a kernel's name, or the place on the host
+    std::string kind{};    // "kernels", "host code"
+    std::string where{};   // the phase of an operation, or the place on the host; "": outside ranges
+    std::string module{};  // "GPT2.h.*.attn"; "": outside modules, or none were recorded
     std::int64_t total_ns = 0;
 };
 
 struct diagnosis {
-    bool has_steps = false;                 // else it is of all the time that was recorded, as one step
-    std::uint64_t steps = 0;                // 0: nothing could be examined, and `not_looked` says why
-    std::uint64_t warm_up = 0;              // steps left out before them
-    double step_ns = 0;                     // mean
-    std::int64_t wall_ns = 0;               // of all these steps
-    std::int64_t replayed_ns = 0;           // the replay without a change
-    std::int64_t together_ns = 0;           // the price of all findings at once
-    double least_share = 0;                 // of a step: what gains less is no finding
-    std::vector<finding> findings{};        // dearest first
-    std::int64_t path_ns = 0;               // length of the critical path; about wall_ns
-    std::vector<path_share> path{};         // largest first; adds up to path_ns
+    bool has_steps = false;           // else it is of all the time that was recorded, as one step
+    std::uint64_t steps = 0;          // 0: nothing could be examined, and `not_looked` says why
+    std::uint64_t warm_up = 0;        // steps left out before them
+    double step_ns = 0;               // mean
+    std::int64_t wall_ns = 0;         // of all these steps
+    std::int64_t replayed_ns = 0;     // the replay without a change
+    std::int64_t together_ns = 0;     // the price of all findings at once
+    double least_share = 0;           // of a step: what gains less is no finding
+    std::vector<finding> findings{};  // dearest first
+    std::int64_t path_ns = 0;         // length of the critical path; about wall_ns
+    std::vector<path_share> path{};   // largest first; adds up to path_ns
+    bool path_has_modules = false;
+    std::string no_modules{};               // why the path has none; "": it has, or the program can have none
     std::string bound_by{};                 // "GPU kernels (84 % of the critical path), most of all in backward"
     std::vector<std::string> looked{};      // rules that found nothing
     std::vector<std::string> remarks{};     // what limits the trust in the prices

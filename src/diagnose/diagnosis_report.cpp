@@ -141,20 +141,23 @@ table path_table(const diagnosis& of, bool for_people) {
     out.heading = of.has_steps ? "Critical path of a step" : "Critical path";
     out.columns = {{"kind", "on the path"},
                    {"where", "where"},
+                   {"module", of.path_has_modules ? "module" : ""},
                    {"mean_ns", "mean", quantity::time_ns},
                    {"share", "share", quantity::share}};
-    const auto row = [&of](std::string kind, std::string where, std::int64_t total_ns) {
-        return table_row{std::move(kind), std::move(where), of.per_step(total_ns),
+    const auto row = [&of](std::string kind, std::string where, std::string module, std::int64_t total_ns) {
+        return table_row{std::move(kind), std::move(where), std::move(module), of.per_step(total_ns),
                          static_cast<double>(total_ns) / static_cast<double>(std::max<std::int64_t>(of.path_ns, 1))};
     };
     for (const path_share& share : of.path) {
         if (for_people && out.rows.size() == most_path_rows) break;
-        out.rows.push_back(row(share.kind, share.where, share.total_ns));
+        out.rows.push_back(row(share.kind, share.where, share.module, share.total_ns));
     }
     std::int64_t left_ns = 0;
     for (std::size_t i = out.rows.size(); i < of.path.size(); ++i) left_ns += of.path[i].total_ns;
-    if (left_ns > 0) out.rows.push_back(row(fmt::format("… {} more", of.path.size() - out.rows.size()), "", left_ns));
-    if (for_people) out.sums.push_back(row("all", "", of.path_ns));
+    if (left_ns > 0)
+        out.rows.push_back(row(fmt::format("… {} more", of.path.size() - out.rows.size()), "", "", left_ns));
+    if (for_people) out.sums.push_back(row("all", "", "", of.path_ns));
+    if (!of.no_modules.empty()) out.notes.push_back(of.no_modules);
     return out;
 }
 

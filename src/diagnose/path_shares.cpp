@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "analysis/reports/kernel_names.hpp"
-#include "analysis/steps/whole_steps.hpp"
+#include "analysis/steps/step_parts.hpp"
+#include "diagnose/path_modules.hpp"
 #include "diagnose/replay/critical_path.hpp"
 
 namespace prof {
@@ -20,47 +22,70 @@ namespace {
 
 class path_sharer {
 public:
-    path_sharer(const dependency_graph& graph, const attribution& att, const host_activity& host, code_places& where)
-        : graph_(graph), data_(graph.data()), att_(att), host_(host), where_(where), class_of_(data_) {}
+    path_sharer(examined_steps& of, const attribution& att)
+        : graph_(of.graph),
+          data_(graph_.data()),
+          att_(att),
+          host_(of.host),
+          where_(of.where),
+          modules_(data_, att),
+          part_of_(data_, att, of.steps),
+          class_of_(data_) {}
 
     std::vector<named_piece> pieces() {
         std::vector<named_piece> out;
         for (const path_piece& piece : critical_path(graph_)) {
-            named_piece named{piece.start_ns, piece.end_ns, kind_of(piece), where_of(piece)};
-            if (piece.kind == path_kind::operation) {
-                named.where = path_below(named.where, name_of(data_.ops[piece.op]));
-            }
-            out.push_back(std::move(named));
+            for_each_place(piece, [&](named_piece named) {
+                if (piece.kind == path_kind::operation) {
+                    named.where = path_below(named.where, name_of(data_.ops[piece.op]));
+                }
+                out.push_back(std::move(named));
+            });
         }
         return out;
     }
 
     void run(diagnosis& out) {
-        std::map<std::pair<std::string, std::string>, std::int64_t> shares;
+        std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> shares;
         for (const path_piece& piece : critical_path(graph_)) {
-            shares[{kind_of(piece), where_of(piece)}] += piece.end_ns - piece.start_ns;
-            out.path_ns += piece.end_ns - piece.start_ns;
+            for_each_place(piece, [&](named_piece named) {
+                const std::int64_t ns = named.end_ns - named.start_ns;
+                shares[{std::move(named.kind), std::move(named.where), std::move(named.module)}] += ns;
+                out.path_ns += ns;
+            });
         }
-        std::map<std::string, std::int64_t> kinds;
+        out.path_has_modules = modules_.is_recorded();
         for (const auto& [key, ns] : shares) {
-            out.path.push_back({key.first, key.second, ns});
-            kinds[key.first] += ns;
+            out.path.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), ns});
         }
         std::stable_sort(out.path.begin(), out.path.end(),
                          [](const path_share& a, const path_share& b) { return a.total_ns > b.total_ns; });
-        const auto most = std::max_element(kinds.begin(), kinds.end(),
-                                           [](const auto& a, const auto& b) { return a.second < b.second; });
-        if (most == kinds.end()) return;
-        const auto dearest = std::find_if(out.path.begin(), out.path.end(),
-                                          [&](const path_share& share) { return share.kind == most->first; });
-        out.bound_by = fmt::format("{} ({:.0f} % of the critical path)", most->first,
-                                   100 * static_cast<double>(most->second) / static_cast<double>(out.path_ns));
-        if (!dearest->where.empty()) {
-            out.bound_by += ", most of all in " + dearest->where;
-        }
+        name_bound(out);
     }
 
 private:
+    static void name_bound(diagnosis& out) {
+        std::map<std::string, std::map<std::string, std::int64_t>> kinds;  // kind → place → time
+        for (const path_share& share : out.path) kinds[share.kind][share.where] += share.total_ns;
+        std::string kind;
+        std::string where;
+        std::int64_t most_ns = 0;
+        for (const auto& [name, places] : kinds) {
+            std::int64_t total_ns = 0;
+            for (const auto& [place, ns] : places) total_ns += ns;
+            if (total_ns <= most_ns) continue;
+            most_ns = total_ns;
+            kind = name;
+            where = std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) {
+                        return a.second < b.second;
+                    })->first;
+        }
+        if (most_ns == 0) return;
+        out.bound_by = fmt::format("{} ({:.0f} % of the critical path)", kind,
+                                   100 * static_cast<double>(most_ns) / static_cast<double>(out.path_ns));
+        if (!where.empty()) out.bound_by += ", most of all in " + where;
+    }
+
     std::string kind_of(const path_piece& piece) const {
         if (piece.kind != path_kind::operation) return std::string(to_string(piece.kind));
         const gpu_op& op = data_.ops[piece.op];
@@ -76,22 +101,61 @@ private:
         return "copies";
     }
 
-    std::string where_of(const path_piece& piece) {
+    // Calls visit(named_piece) for each part of the piece that is in one place and module.
+    template <typename TVisit>
+    void for_each_place(const path_piece& piece, TVisit&& visit) {
+        named_piece named{piece.start_ns, piece.end_ns, kind_of(piece)};
         switch (piece.kind) {
             case path_kind::operation:
             case path_kind::next_operation:
-                return place_of_op(piece.op);
-            case path_kind::call:
+                named.where = place_of_op(piece.op);
+                named.module = modules_.of_op(piece.op);
+                break;
             case path_kind::host_code:
             case path_kind::hand_over:
+                divide(graph_.events()[piece.event].thread, named, visit);
+                return;
+            case path_kind::call:
             case path_kind::launch_latency:
-            case path_kind::wait_return:
-                return place_of(piece.event);
+            case path_kind::wait_return: {
+                const host_event& event = graph_.events()[piece.event];
+                named.where = place_at(event.thread, event.start_ns);
+                named.module = module_at(event.thread, event.start_ns);
+                break;
+            }
             case path_kind::other_stream:
             case path_kind::not_explained:
                 break;
         }
-        return {};
+        visit(std::move(named));
+    }
+
+    // By the ranges and modules of the thread; where it is in none, by those of the thread for which it works.
+    template <typename TVisit>
+    void divide(std::uint32_t thread, const named_piece& piece, TVisit&& visit) {
+        const std::uint32_t home = graph_.home_of(thread);
+        const auto add_place = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+            const std::string where = range == npos ? std::string() : where_.path(where_.of(range));
+            const auto add = [&](std::int64_t from_ns, std::int64_t to_ns, std::string module) {
+                visit(named_piece{from_ns, to_ns, piece.kind, where, std::move(module)});
+            };
+            modules_.for_each(thread, start_ns, end_ns,
+                              [&](std::int64_t from_ns, std::int64_t to_ns, std::string module) {
+                                  if (!module.empty() || home == thread) {
+                                      add(from_ns, to_ns, std::move(module));
+                                  } else {
+                                      modules_.for_each(home, from_ns, to_ns, add);
+                                  }
+                              });
+        };
+        host_.for_each_range(thread, piece.start_ns, piece.end_ns,
+                             [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+                                 if (range != npos || home == thread) {
+                                     add_place(start_ns, end_ns, range);
+                                 } else {
+                                     host_.for_each_range(home, start_ns, end_ns, add_place);
+                                 }
+                             });
     }
 
     std::string name_of(const gpu_op& op) const {
@@ -99,16 +163,22 @@ private:
         return op.kind == op_kind::graph ? "CUDA graph" : transfer_name(data_.transfers[op.detail]);
     }
 
+    // Its phase, as in the breakdown: of a replay, that of the capture. Without one, the outermost of its ranges.
     std::string place_of_op(std::uint32_t op) {
+        if (const std::uint32_t part = part_of_.of(op); part != 0) return part_of_.name(part);
         const std::uint32_t owner = att_.owner[op];
         return is_range(owner) ? where_.path(where_.outermost(where_.of(owner))) : std::string();
     }
 
-    std::string place_of(std::uint32_t index) {
-        const host_event& event = graph_.events()[index];
-        std::uint32_t range = host_.range_at(event.thread, event.start_ns);
-        if (range == npos) range = host_.range_at(graph_.home_of(event.thread), event.start_ns);
+    std::string place_at(std::uint32_t thread, std::int64_t ns) {
+        std::uint32_t range = host_.range_at(thread, ns);
+        if (range == npos) range = host_.range_at(graph_.home_of(thread), ns);
         return range == npos ? std::string() : where_.path(where_.of(range));
+    }
+
+    std::string module_at(std::uint32_t thread, std::int64_t ns) {
+        std::string out = modules_.at(thread, ns);
+        return out.empty() ? modules_.at(graph_.home_of(thread), ns) : out;
     }
 
     const dependency_graph& graph_;
@@ -116,24 +186,20 @@ private:
     const attribution& att_;
     const host_activity& host_;
     code_places& where_;
+    path_modules modules_;
+    step_parts part_of_;
     op_classifier class_of_;
 };
 
 }  // namespace
 
-void share_path(const dependency_graph& graph, const attribution& att, const host_activity& host, code_places& where,
-                diagnosis& out) {
-    path_sharer(graph, att, host, where).run(out);
-}
+void share_path(examined_steps& steps, const attribution& att, diagnosis& out) { path_sharer(steps, att).run(out); }
 
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
                                              std::string_view step_function) {
     if (data.ops.empty() || data.api_calls.empty()) return {};
-    whole_steps steps = find_whole_steps(data, att, !step_function.empty());
-    leave_out_warm_up(steps);
-    const host_activity host(data, att);
-    code_places where(data, att, steps);
-    return path_sharer(dependency_graph(data, att, steps), att, host, where).pieces();
+    examined_steps steps(data, att, step_function);
+    return path_sharer(steps, att).pieces();
 }
 
 }  // namespace prof

@@ -96,6 +96,21 @@ class Diagnose(CommandLine):
         # All but the launch and the kernel.
         self.assertAlmostEqual(found["rows"][0]["gain_ns"], 790_000, delta=30_000)
 
+    def test_trace_has_the_critical_path_as_a_row(self):
+        trace = self.dir / "path.json"
+        self.assertEqual(self.prof("export", "--critical-path", "-o", str(trace), str(TRAINER)).returncode, 0)
+        slices = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+                  if event.get("cat") == "critical_path"]
+        path = self.documents(TRAINER)[2]
+        steps = self.documents(TRAINER)[0]["steps"]
+        for kind in {row["kind"] for row in path["rows"]}:
+            in_table = sum(row["mean_ns"] for row in path["rows"] if row["kind"] == kind) * steps
+            in_trace = 1000 * sum(event["dur"] for event in slices if event["name"] == kind)
+            self.assertAlmostEqual(in_trace, in_table, delta=1 + len(slices))
+        ends = [event["ts"] + event["dur"] for event in slices]
+        for begin, end in zip([event["ts"] for event in slices[1:]], ends):
+            self.assertAlmostEqual(begin, end, delta=0.002)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -65,6 +65,7 @@ void write_track(trace_sheet& to, const trace_track& track) {
     for (const trace_track::slice& slice : track.slices) {
         to.events.complete(track.category, json_string(slice.name), row, slice.start_ns, slice.end_ns);
         if (!slice.where.empty()) to.events.arg_text("where", json_string(slice.where));
+        if (!slice.module.empty()) to.events.arg_text("module", json_string(slice.module));
         to.events.end();
         ++to.counts.track_slices;
     }

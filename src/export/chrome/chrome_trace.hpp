@@ -45,7 +45,8 @@ struct trace_track {
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
         std::string name{};
-        std::string where{};  // an argument; "": none
+        std::string where{};   // an argument; "": none
+        std::string module{};  // likewise
     };
     std::string name{};           // of the row
     std::string category{};       // of the slices: a plain word

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The modules of a program (docs/guide/modules.md) as texts: of GPU operations, and of the host at each moment. "" is
+// outside modules; those of one list and class are one, as in the report `modules`. One thread; memory linear in the
+// ranges of modules and backward nodes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/reports/module_finder.hpp"
+#include "analysis/reports/module_tree.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class path_modules {
+public:
+    // The arguments must outlive it.
+    path_modules(const timeline& data, const attribution& att);
+
+    bool is_recorded() const noexcept { return finder_.is_recorded(); }
+    std::string of_op(std::uint32_t op);
+    std::string at(std::uint32_t thread, std::int64_t time_ns);
+
+    // Calls visit(start_ns, end_ns, module) for [from_ns, to_ns) of the thread, in order of time.
+    template <typename TVisit>
+    void for_each(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) {
+        while (from_ns < to_ns) {
+            std::int64_t until_ns = std::min(to_ns, finder_.calls().next_change(thread, from_ns));
+            if (until_ns <= from_ns) until_ns = to_ns;  // damaged times
+            visit(from_ns, until_ns, at(thread, from_ns));
+            from_ns = until_ns;
+        }
+    }
+
+private:
+    std::string text_of(const maker_of_node& made);
+
+    const timeline& data_;
+    module_finder finder_;
+    module_tree tree_;
+    std::unordered_map<std::uint32_t, std::string> texts_;  // by the name of a call's range
+};
+
+}  // namespace prof

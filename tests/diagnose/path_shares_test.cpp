@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shares of the critical path by kind, place and module, worked by hand. Times are microseconds.
+#include "diagnose/path_shares.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "diagnose/anything.hpp"
+#include "diagnose/diagnosis.hpp"
+#include "diagnose/simulated_program.hpp"
+#include "record/label.hpp"
+#include "support/torch_records.hpp"
+
+namespace prof::diagnose_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+// One step, from 0 to its end.
+class PathShares : public testing::Test {
+protected:
+    PathShares() {
+        capture.parts().properties["modules"] = "all";
+        step(0);
+    }
+
+    static std::uint64_t at(std::uint64_t time_us) { return 1'000'000 + 1'000 * time_us; }
+    void step(std::uint64_t time_us) { main.step(at(time_us), number_++, own); }
+    void phase(std::uint64_t from_us, const std::string& name) { main.push(at(from_us), name, phases); }
+    void end_phase(std::uint64_t time_us) { main.pop(at(time_us), phases); }
+    void module(std::uint64_t time_us, const std::string& name, std::uint64_t sequence) {
+        main.add({.ticks = at(time_us),
+                  .value = sequence,
+                  .name = capture.name(name),
+                  .domain = modules,
+                  .kind = record_kind::range_push,
+                  .flags = static_cast<std::uint8_t>(payload_type::u64)});
+    }
+    void end_module(std::uint64_t time_us, std::uint64_t sequence) {
+        main.add({.ticks = at(time_us),
+                  .value = sequence,
+                  .domain = modules,
+                  .kind = record_kind::range_pop,
+                  .flags = static_cast<std::uint8_t>(payload_type::u64)});
+    }
+    // A call of 3 us, and its kernel.
+    void launch(thread_script& on, std::uint64_t time_us, std::uint64_t from_us, std::uint64_t to_us) {
+        on.call(at(time_us), at(time_us + 3), ++correlation_, launch_kernel, "kernel");
+        capture.kernel(correlation_, at(from_us), at(to_us));
+    }
+
+    diagnosis look() {
+        const timeline data = capture.build();
+        return diagnose(data, attribute(data));
+    }
+    // "kind, where, module: microseconds"
+    std::vector<std::string> shares() {
+        std::vector<std::string> out;
+        const diagnosis of = look();
+        std::int64_t sum_ns = 0;
+        for (const path_share& share : of.path) {
+            out.push_back(share.kind + ", " + share.where + ", " + share.module + ": " +
+                          std::to_string(share.total_ns / 1'000));
+            sum_ns += share.total_ns;
+        }
+        EXPECT_EQ(sum_ns, of.path_ns);
+        return out;
+    }
+
+    capture_builder capture;
+    std::uint16_t own = capture.domain("prof");
+    std::uint16_t phases = capture.domain(std::string(phase_domain));
+    std::uint16_t modules = capture.domain(std::string(module_domain));
+    thread_script& main = capture.thread("python");
+    thread_script& autograd = capture.thread("pt_autograd_0");
+
+private:
+    std::uint64_t number_ = 0;
+    std::uint64_t correlation_ = 0;
+};
+
+// Back from 400: the wait returns at 310, for the second kernel, which follows the first, which was launched at 100.
+TEST_F(PathShares, AreOfTheModulesOfForward) {
+    phase(10, "forward");
+    module(20, "Net (Net)", 0);
+    module(30, "Net.h.0 (Block)", 0);
+    launch(main, 100, 105, 205);
+    end_module(110, 1);
+    module(120, "Net.h.1 (Block)", 1);
+    end_module(125, 2);
+    module(130, "Net.head (Linear)", 2);
+    launch(main, 200, 206, 306);
+    end_module(210, 3);
+    end_module(220, 3);
+    end_phase(230);
+    main.call(at(240), at(310), 100, stream_synchronize);
+    step(400);
+    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 100",               // 310 to 400, and 0 to 10
+                                               "return from a wait, , : 4",        //
+                                               "kernels, forward, Net.head: 100",  //
+                                               "kernel to kernel, forward, Net.head: 1",
+                                               "kernels, forward, Net.h.*: 100",       //
+                                               "launch latency, forward, Net.h.*: 5",  //
+                                               "host code, forward, Net.h.*: 70",      // 30 to 100
+                                               "host code, forward, Net: 10",          // 20 to 30
+                                               "host code, forward, : 10"));           // 10 to 20
+    EXPECT_EQ(look().bound_by, "kernels (50 % of the critical path), most of all in forward");
+    EXPECT_TRUE(look().path_has_modules);
+    EXPECT_THAT(look().no_modules, IsEmpty());
+}
+
+// Node 1 was made in the module, and autograd's thread executes it from 100 on. The GPU is the last to end, at 305.
+TEST_F(PathShares, AreOfTheModulesThatMadeTheNodesOfBackward) {
+    phase(10, "forward");
+    module(20, "Net (Net)", 0);
+    launch(main, 30, 35, 40);
+    end_module(40, 3);
+    end_phase(50);
+    phase(60, "backward");
+    autograd.add(torch_push(capture, at(100), "MulBackward0", 1));
+    launch(autograd, 200, 205, 305);
+    autograd.pop(at(210));
+    end_phase(220);
+    step(230);
+    EXPECT_THAT(shares(),
+                UnorderedElementsAre("kernels, backward, Net: 100",                    //
+                                     "launch latency, backward, Net: 5",               //
+                                     "hand-over between threads, backward, Net: 100",  // 100 to 200
+                                     "hand-over between threads, backward, : 40",      // 60 to 100
+                                     "hand-over between threads, , : 10",              // 50 to 60
+                                     "hand-over between threads, forward, : 10",       // 40 to 50
+                                     "hand-over between threads, forward, Net: 7",     // 33 to 40
+                                     "CUDA call, forward, Net: 3",                     //
+                                     "host code, forward, Net: 10",                    // 20 to 30
+                                     "host code, forward, : 10", "host code, , : 10"));
+}
+
+// Captured in a step that is not examined; the nodes have the phase and the module of the capture.
+TEST_F(PathShares, OfReplayedGraphsAreThoseOfTheCapture) {
+    main.begin_capture(at(10), 90);
+    phase(12, "forward");
+    module(14, "Net (Net)", 0);
+    module(15, "Net.up (Linear)", 0);
+    main.node(at(16), 77);
+    end_module(17, 0);
+    main.node(at(18), 78);
+    end_module(19, 0);
+    end_phase(20);
+    step(100);
+    for (std::uint64_t t = 100; t < 1'300; t += 100) {
+        main.launch_graph(at(t + 10), t, 3);
+        capture.kernel(t, at(t + 15), at(t + 45), {.graph_node = 77})
+            .kernel(t, at(t + 46), at(t + 66), {.graph_node = 78});
+        main.call(at(t + 20), at(t + 70), 1'000 + t, stream_synchronize);
+        step(t + 100);
+    }
+    const diagnosis of = look();
+    EXPECT_GE(of.steps, 10U);
+    std::vector<std::string> lines;
+    for (const path_share& share : of.path) {
+        lines.push_back(share.kind + ", " + share.where + ", " + share.module + ": " +
+                        std::to_string(share.total_ns / 1'000 / static_cast<std::int64_t>(of.steps)));
+    }
+    EXPECT_THAT(lines, UnorderedElementsAre("host code, , : 40",  // 70 to 100, and 0 to 10
+                                            "return from a wait, , : 4", "kernels, forward, Net: 20",
+                                            "kernel to kernel, forward, Net: 1", "kernels, forward, Net.up: 30",
+                                            "launch latency, , : 5"));
+}
+
+TEST_F(PathShares, SayWhatRecordsModules) {
+    capture.parts().properties.erase("modules");
+    capture.parts().properties["pytorch"] = "ops";  // backward nodes are known
+    phase(10, "forward");
+    launch(main, 100, 105, 205);
+    main.add(torch_push(capture, at(210), "MulBackward0", 1));
+    main.pop(at(220));
+    end_phase(230);
+    step(400);
+    EXPECT_FALSE(look().path_has_modules);
+    for (const path_share& share : look().path) EXPECT_EQ(share.module, "");
+    EXPECT_THAT(look().no_modules, HasSubstr("prof run --modules"));
+    EXPECT_THAT(shares(), Contains("host code, forward, : 217"));  // 10 to 230, without the call
+}
+
+// Dividing the path by places and modules changes neither its length nor the order of its pieces.
+TEST(NamedPath, CoversTheStepsOnce) {
+    std::size_t compared = 0;
+    for (std::uint32_t seed = 0; seed < 1'000; ++seed) {
+        const anything program(seed);
+        const timeline data = program.capture.build();
+        const attribution att = attribute(data);
+        const std::vector<named_piece> pieces = named_critical_path(data, att);
+        if (pieces.empty()) continue;
+        ++compared;
+        std::int64_t at_ns = pieces.front().start_ns;
+        std::int64_t sum_ns = 0;
+        for (const named_piece& piece : pieces) {
+            ASSERT_EQ(piece.start_ns, at_ns) << "seed " << seed;
+            ASSERT_GT(piece.end_ns, piece.start_ns) << "seed " << seed;
+            at_ns = piece.end_ns;
+            sum_ns += piece.end_ns - piece.start_ns;
+        }
+        ASSERT_EQ(diagnose(data, att).path_ns, sum_ns) << "seed " << seed;
+    }
+    EXPECT_GT(compared, 500U);
+}
+
+}  // namespace
+}  // namespace prof::diagnose_test
