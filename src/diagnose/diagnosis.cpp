@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -54,7 +56,7 @@ public:
     }
 
     void run() {
-        out_.replayed_ns = replayed_ns(input_.graph);
+        out_.replayed_ns = replayed_ns(input_.graph, {}, &steps_ns_);
         for (const rule& each : all_rules()) ask(each);
         std::stable_sort(found_.begin(), found_.end(),
                          [](const priced& a, const priced& b) { return a.of.gain_ns > b.of.gain_ns; });
@@ -64,7 +66,7 @@ public:
             out_.findings.push_back(std::move(each.of));
         }
         all.normalize();
-        if (!all.is_empty()) out_.together_ns = gain_of(all);
+        if (!all.is_empty()) out_.together_ns = gain_of(all).total_ns;
     }
 
 private:
@@ -111,31 +113,36 @@ private:
                            activity_names[static_cast<std::size_t>(asked.needs)]);
     }
 
+    struct gain {
+        std::int64_t total_ns = 0;
+        bool is_usual = true;  // it matters in the usual step, and not only in a few
+    };
+
     void price(const rule& asked, const std::vector<suspect>& suspects) {
         if (suspects.empty() || !may_matter(suspects)) return;
         replay_changes all;
         for (const suspect& each : suspects) all.add(each.changes);
         all.normalize();
-        const std::int64_t gain_ns = gain_of(all);
-        if (!matters(gain_ns)) return;
+        const gain of_all = gain_of(all);
+        if (!matters(of_all.total_ns)) return;
         if (suspects.size() > 1 && !asked.is_one_cause) {
-            std::vector<std::int64_t> alone;
+            std::vector<gain> alone;
             std::int64_t sum_ns = 0;
             for (std::size_t i = 0; i < std::min(suspects.size(), most_places); ++i) {
                 alone.push_back(gain_of(suspects[i].changes));
-                sum_ns += alone.back();
+                sum_ns += alone.back().total_ns;
             }
-            if (static_cast<double>(sum_ns) >= least_separate * static_cast<double>(gain_ns)) {
+            if (static_cast<double>(sum_ns) >= least_separate * static_cast<double>(of_all.total_ns)) {
                 bool is_any = false;
                 for (std::size_t i = 0; i < alone.size(); ++i) {
-                    if (!matters(alone[i])) continue;
+                    if (!matters(alone[i].total_ns)) continue;
                     add(asked, std::span(&suspects[i], 1), alone[i], suspects[i].changes);
                     is_any = true;
                 }
                 if (is_any) return;
             }
         }
-        add(asked, suspects, gain_ns, std::move(all));
+        add(asked, suspects, of_all, std::move(all));
     }
 
     // Less time than that cannot gain enough.
@@ -148,15 +155,29 @@ private:
         return gain_ns > 0 && out_.share_of(gain_ns) >= out_.least_share;
     }
 
-    std::int64_t gain_of(const replay_changes& changes) const {
-        return out_.replayed_ns - replayed_ns(input_.graph, changes);
+    gain gain_of(const replay_changes& changes) const {
+        std::vector<std::int64_t> steps_ns;
+        gain out;
+        out.total_ns = out_.replayed_ns - replayed_ns(input_.graph, changes, &steps_ns);
+        if (steps_ns.size() < least_uneven_steps || steps_ns.size() != steps_ns_.size()) return out;
+        for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
+        std::sort(steps_ns.begin(), steps_ns.end());
+        const std::size_t usual = steps_ns.size() - few_steps();
+        const std::int64_t usual_ns =
+            std::accumulate(steps_ns.begin(), steps_ns.begin() + std::ptrdiff_t(usual), std::int64_t{0});
+        out.is_usual =
+            static_cast<double>(usual_ns) / static_cast<double>(usual) >= 0.5 * out_.least_share * out_.step_ns;
+        return out;
     }
 
-    void add(const rule& asked, std::span<const suspect> suspects, std::int64_t gain_ns, replay_changes changes) {
+    // What gains in no more than so many steps is rare.
+    std::size_t few_steps() const noexcept { return std::max<std::size_t>(1, out_.steps / 10); }
+
+    void add(const rule& asked, std::span<const suspect> suspects, const gain& gained, replay_changes changes) {
         finding of;
         of.rule = asked.name;
         of.title = title_of(asked, suspects);
-        of.gain_ns = gain_ns;
+        of.gain_ns = gained.total_ns;
         of.trust = asked.trust;
         of.bound = asked.bound;
         of.advice = asked.advice(input_);
@@ -169,6 +190,12 @@ private:
         }
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);
+        if (!gained.is_usual) {
+            // Of what there is in all steps, only uneven_steps can say what a few of them have more.
+            const bool is_rare = of.steps >= 2 && of.steps <= few_steps();
+            if (!is_rare && !asked.explains_any_step) return;
+            of.steps = std::min<std::uint64_t>(of.steps, few_steps());
+        }
         found_.push_back({std::move(of), std::move(changes)});
     }
 
@@ -185,6 +212,7 @@ private:
     rule_input input_;
     diagnosis& out_;
     std::vector<priced> found_;
+    std::vector<std::int64_t> steps_ns_;  // without changes
 };
 
 // Warm-up that may be mistaken for work.

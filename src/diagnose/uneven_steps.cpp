@@ -11,8 +11,6 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t least_steps = 5;  // of fewer, none is unusual
-
 std::string grown_part(const breakdown_row& row) {
     std::string out(row.use == time_use::idle ? to_string(row.cause) : to_string(row.use));
     if (!row.part.empty()) out += ", " + row.part;
@@ -24,7 +22,7 @@ std::string grown_part(const breakdown_row& row) {
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
                                          const diagnosis_options& options, const std::vector<finding>& found) {
     const std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
-    if (lengths_ns.size() < least_steps) return {};
+    if (lengths_ns.size() < least_uneven_steps) return {};
     const double longest = longest_usual(lengths_ns, 1.1);
     const auto middle_ns = static_cast<std::int64_t>(std::min(median(lengths_ns), 1e18));
     finding out{.rule = std::string(uneven_steps_name), .trust = confidence::low};

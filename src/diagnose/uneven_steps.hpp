@@ -3,6 +3,7 @@
 // the timeline where there are such steps.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 namespace prof {
 
 inline constexpr std::string_view uneven_steps_name = "uneven_steps";
+inline constexpr std::size_t least_uneven_steps = 5;  // of fewer, none is unusual
 
 // The price: as if the slow steps (step_breakdown::slow) were as long as the median. Nothing if there are none, or if
 // `found` has findings that occur in no more steps than that and cost at least half of the price.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/near_search.hpp"
+
 namespace prof {
 namespace {
 
@@ -60,7 +62,48 @@ public:
         return total_ns;
     }
 
+    // After run().
+    std::vector<std::int64_t> steps_ns() const {
+        const std::vector<whole_step>& steps = graph_.steps();
+        if (!graph_.has_steps()) return {};
+        std::vector<std::int64_t> done_ns(steps.size(), INT64_MIN);
+        add_ends_on_host(done_ns);
+        std::size_t step = 0;
+        for (const std::uint32_t op : graph_.order()) {
+            const std::uint32_t launch = graph_.launch_of(op);
+            if (launch == npos || op_ends_ns_[op] == not_yet) continue;
+            const std::int64_t called_ns = events_[launch].start_ns;
+            step = partition_point_near(steps.size(), step,
+                                        [&](std::size_t at) { return steps[at].start_ns <= called_ns; });
+            if (step == 0 || called_ns >= steps[step - 1].end_ns) continue;
+            done_ns[step - 1] = std::max(done_ns[step - 1], op_ends_ns_[op]);
+        }
+        for (const step_run& run : graph_.runs()) {
+            std::int64_t before_ns = run.start_ns;
+            for (std::size_t i = run.first_step; i < run.first_step + run.steps; ++i) {
+                const std::int64_t now_ns = std::max(before_ns, done_ns[i]);
+                done_ns[i] = now_ns - before_ns;
+                before_ns = now_ns;
+            }
+        }
+        return done_ns;
+    }
+
 private:
+    // The events of boundaries: of each run its beginning, and the end of each step.
+    void add_ends_on_host(std::vector<std::int64_t>& done_ns) const {
+        auto run = graph_.runs().begin();
+        std::size_t seen = 0;
+        for (std::uint32_t i = 0; i < events_.size() && run != graph_.runs().end(); ++i) {
+            if (events_[i].call != npos) continue;
+            if (seen > 0 && seen <= run->steps) done_ns[run->first_step + seen - 1] = begin_of(i);
+            ++seen;
+            if (i != run->last_event) continue;
+            ++run;
+            seen = 0;
+        }
+    }
+
     // Operations before the run are as recorded; those after its end are left for the next run.
     std::size_t play_until(std::size_t position, std::int64_t end_ns) {
         const std::vector<std::uint32_t>& order = graph_.order();
@@ -268,8 +311,12 @@ void replay_changes::add(const replay_changes& other) {
     ops.insert(ops.end(), other.ops.begin(), other.ops.end());
 }
 
-std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes) {
-    return replay(graph, changes).run();
+std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes,
+                         std::vector<std::int64_t>* steps_ns) {
+    replay of(graph, changes);
+    const std::int64_t total_ns = of.run();
+    if (steps_ns != nullptr) *steps_ns = of.steps_ns();
+    return total_ns;
 }
 
 }  // namespace prof

@@ -44,6 +44,9 @@ struct replay_changes {
 
 // The length of all runs of steps: on the host from its beginning to its end, or on the GPU from the end of what was
 // launched before to the end of what was launched in it, whichever is longer. REQUIRES: `changes` is normalized.
-std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes = {});
+// `steps_ns` gets by how much later each step is complete, on the host and on the GPU, than the one before it; nothing
+// if there are no steps.
+std::int64_t replayed_ns(const dependency_graph& graph, const replay_changes& changes = {},
+                         std::vector<std::int64_t>* steps_ns = nullptr);
 
 }  // namespace prof

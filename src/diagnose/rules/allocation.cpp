@@ -36,6 +36,7 @@ const rule allocation_rule{
     .suspects = find_allocation,
     .title = "memory is allocated or freed in the steps",
     .is_one_cause = true,
+    .explains_any_step = false,
     .bound = "as if the memory were there",
     .advice = advise_allocation,
 };

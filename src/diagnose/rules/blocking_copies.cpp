@@ -36,6 +36,7 @@ const rule blocking_copies_rule{
     .suspects = find_blocking_copies,
     .title = "the host waits for copies",
     .is_one_cause = false,
+    .explains_any_step = false,
     .bound = "as if the copies were asynchronous",
     .advice = advise_blocking_copies,
 };

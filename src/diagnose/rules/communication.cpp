@@ -33,6 +33,7 @@ const rule communication_rule{
     .suspects = find_communication,
     .title = "communication is exposed",
     .is_one_cause = true,
+    .explains_any_step = false,
     .bound = "as if all of it ran beside computing; how much of it is waiting for other ranks, one rank does not show",
     .advice = advise_communication,
 };

@@ -81,6 +81,7 @@ const rule compilation_rule{
     .suspects = find_compilation,
     .title = "a compiler runs in the steps",
     .is_one_cause = true,
+    .explains_any_step = true,
     .bound = "as if everything were compiled before",
     .advice = advise_compilation,
 };

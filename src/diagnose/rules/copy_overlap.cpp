@@ -38,6 +38,7 @@ const rule copy_overlap_rule{
     .suspects = find_copy_overlap,
     .title = "computing waits for copies",
     .is_one_cause = false,
+    .explains_any_step = false,
     .bound = "as if they ran beside computing, in a stream of their own",
     .advice = advise_copy_overlap,
 };

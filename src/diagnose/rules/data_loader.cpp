@@ -38,6 +38,7 @@ const rule data_loader_rule{
     .suspects = find_data_loader,
     .title = "the program waits for its data loader",
     .is_one_cause = true,
+    .explains_any_step = true,
     .bound = "as if the next batch were always ready",
     .advice = advise_data_loader,
 };

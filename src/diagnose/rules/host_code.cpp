@@ -34,6 +34,7 @@ const rule host_code_rule{
     .suspects = find_host_code,
     .title = "the host runs other code",
     .is_one_cause = false,
+    .explains_any_step = false,
     .bound = "as if that code took no time",
     .advice = advise_host_code,
 };

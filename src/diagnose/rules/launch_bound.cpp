@@ -73,6 +73,7 @@ const rule launch_bound_rule{
     .suspects = find_launch_bound,
     .title = "the GPU waits for launches",
     .is_one_cause = true,
+    .explains_any_step = false,
     .bound = "as if launching took no time, as in a CUDA graph",
     .advice = advise_launch_bound,
 };

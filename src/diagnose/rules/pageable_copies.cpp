@@ -65,6 +65,7 @@ const rule pageable_copies_rule{
     .suspects = find_pageable_copies,
     .title = "copies from pageable memory",
     .is_one_cause = false,
+    .explains_any_step = false,
     .bound =
         "as if the memory were page-locked and the copy asynchronous; without a page-locked copy to measure, as if it "
         "took no time",

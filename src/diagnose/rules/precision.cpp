@@ -34,6 +34,7 @@ const rule precision_rule{
     .suspects = find_precision,
     .title = "matrix products run in FP32",
     .is_one_cause = true,
+    .explains_any_step = false,
     .bound = "as if they ran in TF32 at the GPU's peak rates; results differ in their last digits",
     .advice = advise_precision,
 };

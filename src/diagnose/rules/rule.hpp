@@ -69,7 +69,9 @@ struct rule {
     std::vector<suspect> (*suspects)(const rule_input& input);
     // "the host waits for the GPU": a finding's title without its place.
     std::string_view title;
-    bool is_one_cause;       // all places have one root cause, and are one finding
+    bool is_one_cause;  // all places have one root cause, and are one finding
+    bool
+        explains_any_step;  // a finding even if it matters in a single step; others are rather the uneven steps' reason
     std::string_view bound;  // what its price leaves out
     std::vector<std::string> (*advice)(const rule_input& input);
 };

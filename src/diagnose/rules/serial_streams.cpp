@@ -37,6 +37,7 @@ const rule serial_streams_rule{
     .suspects = find_serial_streams,
     .title = "streams run one after another",
     .is_one_cause = false,
+    .explains_any_step = false,
     .bound = "as if the stream's kernels ran beside the others and nothing waited for them",
     .advice = advise_serial_streams,
 };

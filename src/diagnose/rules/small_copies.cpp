@@ -71,6 +71,7 @@ const rule small_copies_rule{
     .suspects = find_small_copies,
     .title = "data is copied in small pieces",
     .is_one_cause = true,
+    .explains_any_step = false,
     .bound = "as if each step had one such copy, and the others took no time",
     .advice = advise_small_copies,
 };

@@ -49,6 +49,7 @@ const rule synchronization_rule{
     .suspects = find_synchronization,
     .title = "the host waits for the GPU",
     .is_one_cause = false,
+    .explains_any_step = false,
     .bound = "as if the host went on at once and needed no value from the GPU",
     .advice = advise_synchronization,
 };
