@@ -148,7 +148,7 @@ class Cases:
                 busy(ms)
 
         return Case(f"blocking copy 16 MB, then {ms} ms of host code", ["blocking_copies"], lambda: step(False),
-                    lambda: step(True))
+                    lambda: step(True), forbidden=["copy_overlap"])
 
     def one_stream(self, megabytes):
         pinned = memory(megabytes, True)
