@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The API calls for which libprof enables a CUPTI callback. They put work on a GPU, wait for it, allocate or free
-// memory (where the host may wait, too), begin the capture of a graph, or instantiate one.
+// memory (where the host may wait, too), order streams by events, begin the capture of a graph, or instantiate one.
 #pragma once
 
 #include <array>
@@ -18,33 +18,56 @@ enum class launch_kind : std::uint8_t {
     transfer,
     graph,
     blocking_transfer,
-    wait,
+    wait,         // for all work of a context
+    wait_event,   // the host, for an event
+    wait_stream,  // the host, for a stream
     allocation,
     blocking_allocation,
     capture,
     instantiation,  // is not recorded itself: graph_nodes.hpp
+    // Become records of their own (record_kind::stream_sync). Of the driver only, whose functions the runtime's call.
+    event_record,
+    stream_wait,  // a stream, for an event
 };
 
 struct launch_call {
     api_domain domain;
     std::uint32_t cbid;
     launch_kind kind;
+    bool is_per_thread = false;  // of those with a stream: handle 0 is the calling thread's default stream
 };
 
 inline constexpr launch_call launch_calls[] = {
 #include "record/launch_calls.inc"
 };
 
+inline constexpr std::size_t cbid_table_size = 1024;  // ids are below it
+
 // One table lookup; `none` for a call that is not in the list.
 inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
-    constexpr std::size_t limit = 1024;
     static constexpr auto table = [] {
-        std::array<std::array<launch_kind, limit>, 3> kinds{};
+        std::array<std::array<launch_kind, cbid_table_size>, 3> kinds{};
         for (const launch_call& call : launch_calls)
             kinds[static_cast<std::size_t>(call.domain)][call.cbid] = call.kind;
         return kinds;
     }();
-    return cbid < limit ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
+    return cbid < cbid_table_size ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
+}
+
+// launch_call::is_per_thread.
+inline bool is_per_thread(api_domain domain, std::uint32_t cbid) noexcept {
+    static constexpr auto table = [] {
+        std::array<std::array<bool, cbid_table_size>, 3> flags{};
+        for (const launch_call& call : launch_calls)
+            flags[static_cast<std::size_t>(call.domain)][call.cbid] = call.is_per_thread;
+        return flags;
+    }();
+    return cbid < cbid_table_size && table[static_cast<std::size_t>(domain)][cbid];
+}
+
+// Whether the call becomes a stream_sync record, and no call.
+constexpr bool is_sync(launch_kind kind) noexcept {
+    return kind == launch_kind::event_record || kind == launch_kind::stream_wait;
 }
 
 // Whether a recording of the activities `what` includes calls of this kind.
@@ -61,6 +84,10 @@ constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
         case launch_kind::capture:
             return launches;
         case launch_kind::wait:
+        case launch_kind::wait_event:
+        case launch_kind::wait_stream:
+        case launch_kind::event_record:
+        case launch_kind::stream_wait:
             return what.has(activity::waits);
         case launch_kind::allocation:
         case launch_kind::blocking_allocation:
@@ -83,6 +110,8 @@ constexpr api_class class_of_call(launch_kind kind) noexcept {
         case launch_kind::blocking_transfer:
             return api_class::blocking_launch;
         case launch_kind::wait:
+        case launch_kind::wait_event:
+        case launch_kind::wait_stream:
             return api_class::wait;
         case launch_kind::allocation:
             return api_class::allocation;

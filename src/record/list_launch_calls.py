@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/record/launch_calls.inc: the API calls that put work on a GPU, wait for it, allocate and free
-memory, begin the capture of a graph or instantiate one, from CUPTI's headers.
+memory, order streams by events, begin the capture of a graph or instantiate one, from CUPTI's headers.
 
 usage: list_launch_calls.py INCLUDE_DIR... > src/record/launch_calls.inc
 
@@ -25,8 +25,12 @@ KINDS = (
     ("capture", r"(cuda|cu)StreamBeginCapture(ToGraph)?(_v2)?(_ptsz)?$"),
     # The runtime's are made of the driver's.
     ("instantiation", r"cuGraphInstantiate(_v2|WithFlags|WithParams)?(_ptsz)?$"),
-    ("wait", r"cuda(Stream|Device|Event|Thread|ExecutionCtx)Synchronize" + SUFFIX +
-             r"|cu(Stream|Ctx|Event)Synchronize" + SUFFIX),
+    ("wait_event", r"(cuda|cu)EventSynchronize" + SUFFIX),
+    ("wait_stream", r"(cuda|cu)StreamSynchronize" + SUFFIX),
+    ("wait", r"cuda(Device|Thread|ExecutionCtx)Synchronize" + SUFFIX + r"|cuCtxSynchronize" + SUFFIX),
+    # The driver's only: the runtime's call them.
+    ("event_record", r"cuEventRecord(WithFlags)?" + SUFFIX),
+    ("stream_wait", r"cuStreamWaitEvent" + SUFFIX),
     ("allocation", r"cuda(Malloc|MallocFromPool|Free)Async" + SUFFIX + r"|cuMem(Alloc|AllocFromPool|Free)Async" + SUFFIX),
     ("blocking_allocation", r"cuda(Malloc(Pitch|3D|Array|3DArray|MipmappedArray|Host|Managed)?|Host(Alloc|Register|Unregister)"
                             r"|Free(Array|MipmappedArray|Host)?)" + SUFFIX +
@@ -34,6 +38,9 @@ KINDS = (
                             r"|Create|Map|Unmap|Release)" + SUFFIX +
                             r"|cu(Array|Array3D|MipmappedArray)(Create|Destroy)" + SUFFIX),
 )
+
+# Those whose stream is recorded.
+OF_STREAM = ("wait_stream", "event_record", "stream_wait")
 
 for domain, header, prefix in (
     ("runtime", "cupti_runtime_cbid.h", "CUPTI_RUNTIME_TRACE_CBID_"),
@@ -48,5 +55,6 @@ for domain, header, prefix in (
         name = re.sub(r"_v\d{4,}$", "", symbol)
         for kind, pattern in KINDS:
             if re.match(pattern, name):
-                print(f"{{api_domain::{domain}, {number}, launch_kind::{kind}}},  // {symbol}")
+                per_thread = ", true" if kind in OF_STREAM and name.endswith("_ptsz") else ""
+                print(f"{{api_domain::{domain}, {number}, launch_kind::{kind}{per_thread}}},  // {symbol}")
                 break

@@ -33,6 +33,8 @@ enum class record_kind : std::uint8_t {
     window = 15,       // the thread's first record in a later epoch of the process: value = the epoch. Ranges
                        // that the thread opened in earlier epochs are no longer open
     graph_node_gone = 16,  // a node of a graph is about to be destroyed: value = its id
+    stream_sync = 17,      // an order between streams, or of a stream and the host: flags = sync_kind, value = the
+                           // event's handle, name and color = low and high half of the stream's key (synced_stream())
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
@@ -70,6 +72,15 @@ enum class api_class : std::uint8_t {
     allocation = 3,            // is ordered in a stream
     blocking_allocation = 4,   // may wait for all work of the device
     begins_graph_capture = 5,  // of a stream into a CUDA graph
+};
+
+// What a stream_sync record says; stored in its `flags`. An event that was not recorded before, or in another process,
+// orders nothing.
+enum class sync_kind : std::uint8_t {
+    event_record = 0,  // the event stands for the stream's work up to here
+    stream_wait = 1,   // what the stream gets from here on waits for the event
+    host_event = 2,    // the call whose api_enter is the record before this one waits for the event
+    host_stream = 3,   // it waits for the stream
 };
 
 // Whether host time in the call is time that it waits for the GPU, or may be.
@@ -111,6 +122,10 @@ inline void set_name_alone(record& r, std::uint32_t name) noexcept {
 
 constexpr std::uint64_t original_node(const record& clone) noexcept {
     return (static_cast<std::uint64_t>(clone.color) << 32) | clone.name;
+}
+
+constexpr std::uint64_t synced_stream(const record& sync) noexcept {
+    return (static_cast<std::uint64_t>(sync.color) << 32) | sync.name;
 }
 
 // In the flags of graph_clone: the node existed before, and stands for the other from now on (cudaGraphExecUpdate).

@@ -26,6 +26,7 @@ enum class record_role : std::uint8_t {
     graph_change,  // a node was copied or is about to be destroyed
     place,         // names what is open on the thread
     window,        // the thread's records of a later epoch follow
+    sync,          // of a stream with another or with the host
 };
 
 struct record_traits {
@@ -36,7 +37,7 @@ struct record_traits {
 };
 
 // By the kind's number. 11 is no kind.
-inline constexpr std::array<record_traits, 17> record_kinds = {{
+inline constexpr std::array<record_traits, 18> record_kinds = {{
     {record_kind::none, "none", record_role::none, false},
     {record_kind::range_push, "range_push", record_role::opens, true},
     {record_kind::range_pop, "range_pop", record_role::closes, false},
@@ -54,6 +55,7 @@ inline constexpr std::array<record_traits, 17> record_kinds = {{
     {record_kind::adopt_pop, "adopt_pop", record_role::closes, false},
     {record_kind::window, "window", record_role::window, false},
     {record_kind::graph_node_gone, "graph_node_gone", record_role::graph_change, false},
+    {record_kind::stream_sync, "stream_sync", record_role::sync, false},
 }};
 
 // The row of `none` for a number that is no kind, as a damaged capture may have.

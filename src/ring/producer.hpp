@@ -23,6 +23,7 @@
 #include "record/drop.hpp"
 #include "record/record.hpp"
 #include "ring/gate.hpp"
+#include "ring/known_streams.hpp"
 #include "ring/known_texts.hpp"
 #include "ring/region.hpp"
 #include "ring/spsc_ring.hpp"
@@ -149,6 +150,7 @@ public:
     // since.) `generation` changes after a module was unloaded. The bytes are compared if it is 0, because unloading is
     // not reported then, and if the symbol found no room among the kept names.
     std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
+    known_streams& streams() noexcept { return streams_; }
     // The cached entry of a symbol; null if there is none.
     const known_texts::entry* known_symbol(const char* symbol, std::uint32_t generation) noexcept {
         const known_texts::entry* const known = generation == symbols_ ? known_.find(symbol) : nullptr;
@@ -237,6 +239,7 @@ private:
     std::uint64_t names_since_ = 0;  // all cached passing names are at or after this position
     region* region_ = nullptr;
     ring_header* ring_ = nullptr;
+    known_streams streams_;
     known_texts known_;
 };
 

@@ -20,6 +20,7 @@
 #include "timeline/nearly_sorted.hpp"
 #include "timeline/one_id_a_name.hpp"
 #include "timeline/start_end.hpp"
+#include "timeline/stream_waits.hpp"
 #include "timeline/thread_walk.hpp"
 #include "timeline/tick_clock.hpp"
 #include "timeline/walked_thread.hpp"
@@ -150,6 +151,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
                         const tick_clock& clock) {
     sort_runs(runs);
     start_end_events none;
+    std::vector<stream_sync> no_syncs;
     const parent_places parents = survey_runs(runs, out.work_parents.size()).parents;
     out.work_parents.resize(out.work_parents.size() + parents.size());
     std::optional<thread_walk> walk;
@@ -162,7 +164,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
         }
         if (!walk && !begins_section) continue;  // its beginning was lost
         uid = run.thread_uid;
-        if (!walk) walk.emplace(out, none, nodes, parents, clock, thread_of(out, uid));
+        if (!walk) walk.emplace(out, none, nodes, no_syncs, parents, clock, thread_of(out, uid));
         for (const record& r : run.records) walk->visit(r);
         run.records = {};
     }
@@ -170,7 +172,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
 }
 
 void walk_threads(timeline& out, capture_contents& contents, const name_doubles& doubles, const survey& found,
-                  graph_node_events& nodes, const tick_clock& clock) {
+                  graph_node_events& nodes, std::vector<stream_sync>& syncs, const tick_clock& clock) {
     sort_runs(contents.runs);
     start_end_events events;
     out.work_parents.resize(found.parents.size());
@@ -183,8 +185,8 @@ void walk_threads(timeline& out, capture_contents& contents, const name_doubles&
         const std::uint64_t uid = first->thread_uid;
         const auto last =
             std::find_if(first, contents.runs.end(), [&](const record_run& r) { return r.thread_uid != uid; });
-        threads.emplace_back(thread_walk{out, events, nodes, found.parents, clock, thread_of(out, uid)}, contents,
-                             doubles, first, last);
+        threads.emplace_back(thread_walk{out, events, nodes, syncs, found.parents, clock, thread_of(out, uid)},
+                             contents, doubles, first, last);
         first = last;
     }
     walk_in_order_of_time(out, threads);
@@ -253,7 +255,8 @@ timeline build_timeline(capture_contents contents) {
     }
     take_windows(out, contents, clock);
     graph_node_events nodes;
-    walk_threads(out, contents, doubles, found, nodes, clock);
+    std::vector<stream_sync> syncs;
+    walk_threads(out, contents, doubles, found, nodes, syncs, clock);
     walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
@@ -266,6 +269,7 @@ timeline build_timeline(capture_contents contents) {
     out.quality.launched_before = leave_out_launched_before(contents, out);
     correlate(out, std::move(contents.work));
     link_graph_nodes(out, nodes);
+    link_stream_waits(out, std::move(syncs));
     for (const gpu_op& op : out.ops) {
         include(out, op.start_ns);
         include(out, op.end_ns);

@@ -39,10 +39,12 @@ bool has_operator_namespace(std::string_view name) noexcept {
 }  // namespace
 
 thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes,
-                         const parent_places& parents, const tick_clock& clock, std::uint32_t thread)
+                         std::vector<stream_sync>& syncs, const parent_places& parents, const tick_clock& clock,
+                         std::uint32_t thread)
     : out_(&out),
       events_(&events),
       nodes_(&nodes),
+      syncs_(&syncs),
       parents_(&parents),
       clock_(&clock),
       thread_(thread),
@@ -102,10 +104,14 @@ void thread_walk::visit(const record& r, std::int64_t ns) {
         case record_kind::window:
             enter_window(r);
             break;
+        case record_kind::stream_sync:
+            if (!outside_windows_) add_sync(r);
+            break;
         case record_kind::graph_node_gone:
         case record_kind::none:
             break;
     }
+    entered_ = r.kind == record_kind::api_enter ? r.value : 0;
     if (r.kind != record_kind::range_start) last_started_ = npos;
 }
 
@@ -313,8 +319,17 @@ void thread_walk::enter_api(const record& r) {
     // A call that does not return (one left by longjmp) stays until a call around it returns.
     constexpr std::size_t most_open_calls = 16;
     if (open_calls_.size() == most_open_calls) open_calls_.erase(open_calls_.begin());
+    ++calls_;
     open_calls_.push_back(static_cast<std::uint32_t>(out_->api_calls.size()));
     out_->api_calls.push_back(call);
+}
+
+void thread_walk::add_sync(const record& r) {
+    const auto kind = static_cast<sync_kind>(r.flags);
+    if (r.flags > static_cast<std::uint8_t>(sync_kind::host_stream)) return;
+    const bool is_host = kind == sync_kind::host_event || kind == sync_kind::host_stream;
+    if (is_host && entered_ == 0) return;  // the record of its call was lost
+    syncs_->push_back({now_ns_, r.value, synced_stream(r), is_host ? entered_ : 0, thread_, calls_, kind});
 }
 
 void thread_walk::exit_api(const record& r) {

@@ -183,6 +183,19 @@ struct gpu_op {
 };
 static_assert(sizeof(gpu_op) == 40);
 
+// An operation that waited for one of another stream, because of an event. What was launched before either of them into
+// its stream comes before it.
+struct stream_wait {
+    std::uint32_t op = npos;         // index into ops
+    std::uint32_t waits_for = npos;  // index into ops
+};
+
+// A call that waits for an operation, by an event or a stream.
+struct host_wait {
+    std::uint32_t call = npos;  // index into api_calls
+    std::uint32_t op = npos;    // index into ops; npos: none that was recorded
+};
+
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
 struct timeline_window {
     std::int64_t start_ns = 0;
@@ -256,6 +269,8 @@ struct timeline {
     std::vector<gpu_place> places;
     std::vector<timeline_graph_node> graph_nodes;
     std::vector<capture_begin> capture_begins;  // by time_ns; also while nothing was recorded
+    std::vector<stream_wait> stream_waits;      // by op
+    std::vector<host_wait> host_waits;          // by call
     std::vector<device_record> devices;
     std::vector<timeline_window> windows;  // by start_ns; at least one
     matrix_calls multiplications;          // of a trace of torch.profiler; a part of a timeline has none

@@ -15,6 +15,8 @@ struct options_of_programs {
     std::uint32_t strands = 1;
     std::uint32_t streams = 1;  // of each strand
     bool uses_helper = false;
+    bool uses_events = false;  // between the streams, and the host's waits for one
+    bool records_syncs = true;
 };
 
 // Programs whose flaws are of all sizes, from hidden to dominant.
@@ -26,6 +28,8 @@ public:
         on.launch_ns = 1 * us + below(static_cast<std::uint32_t>(on.latency_ns - us));
         on.return_ns = 1 * us + below(6 * us);
         on.wait_ns = 500 + below(3 * us);
+        on.hand_over_ns = on.next_ns + below(1'500);
+        on.records_syncs = options.records_syncs;
         on.clock_skew_ns = below(3) == 0 ? -static_cast<std::int64_t>(below(900)) : 0;
         kernel_ns_ = log_uniform(5 * us, 300 * us);
         compute_ns_ = log_uniform(5 * us, 300 * us);
@@ -95,6 +99,7 @@ private:
                 is_helped = false;
             }
             const std::uint32_t stream = first_stream + below(options_.streams);
+            if (options_.uses_events && below(4) == 0) add_event(out, first_stream, stream);
             switch (below(9)) {
                 case 0:
                 case 1:
@@ -102,8 +107,8 @@ private:
                     break;
                 case 2:
                     if (below(2) == 0) {
-                        const bool is_one_stream = options_.streams == 1;
-                        out.push_back({is_one_stream ? action::wait : action::wait_all, 0, stream});
+                        const bool knows_stream = options_.streams == 1 || options_.records_syncs;
+                        out.push_back({knows_stream ? action::wait : action::wait_all, 0, stream});
                     }
                     break;
                 case 3:
@@ -117,6 +122,18 @@ private:
             }
         }
         if (is_helped) end_help(out, first_stream);
+    }
+
+    // Another stream, or the host, waits for what `stream` has to do by now, or by an earlier event of it.
+    void add_event(code& out, std::uint32_t first_stream, std::uint32_t stream) {
+        const std::uint64_t event = stream * 4 + 1 + below(3);
+        if (below(3) != 0) out.push_back({.what = action::record_event, .stream = stream, .event = event});
+        if (below(4) == 0) {
+            out.push_back({.what = action::wait_event, .event = event});
+        } else {
+            const std::uint32_t other = first_stream + below(options_.streams);
+            out.push_back({.what = action::stream_wait, .stream = other, .event = event});
+        }
     }
 
     void end_help(code& out, std::uint32_t stream) {

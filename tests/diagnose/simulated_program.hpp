@@ -31,6 +31,9 @@ enum class action : std::uint8_t {
     copy_back,      // a blocking copy to the host
     wait,           // for all operations in `stream`
     wait_all,       // for all operations
+    record_event,   // `event` stands for what was launched into `stream`
+    stream_wait,    // what is launched into `stream` from here on waits for `event`
+    wait_event,     // the host, for `event`
     allocate,       // memory; a call of `ns`
     free,           // memory; waits for all operations
     step,           // begins a step
@@ -47,6 +50,7 @@ struct instruction {
     std::string name{};
     bool is_pageable = false;
     std::uint64_t bytes = 1U << 20;
+    std::uint64_t event = 0;
 };
 using code = std::vector<instruction>;
 
@@ -59,7 +63,9 @@ struct machine {
     std::int64_t return_ns = 4'000;   // from the end of an operation to the return of the call that waited for it
     std::int64_t switch_ns = 12'000;  // to and from the helper
     std::size_t queue = 1'024;        // so many launches fit into a strand's queue; then a launch waits for the oldest
-    std::int64_t clock_skew_ns = 0;   // of the GPU's times in the capture
+    std::int64_t hand_over_ns = 2'000;  // from an operation's end to one of another stream that waits for it, at least
+    std::int64_t clock_skew_ns = 0;     // of the GPU's times in the capture
+    bool records_syncs = true;          // events, and what a call waits for: else as in older captures
 };
 
 // What an instruction did. Of a call, `correlation` is not 0; of an operation, op_end_ns is not.
@@ -75,6 +81,7 @@ inline constexpr cuda_function launch_kernel{api_domain::runtime, 211, api_class
 inline constexpr cuda_function memcpy_async{api_domain::runtime, 41, api_class::launch};
 inline constexpr cuda_function memcpy_blocking{api_domain::runtime, 31, api_class::blocking_launch};
 inline constexpr cuda_function stream_synchronize{api_domain::runtime, 131, api_class::wait};
+inline constexpr cuda_function event_synchronize{api_domain::runtime, 137, api_class::wait};
 inline constexpr cuda_function device_synchronize{api_domain::runtime, 165, api_class::wait};
 inline constexpr cuda_function malloc_blocking{api_domain::runtime, 20, api_class::blocking_allocation};
 inline constexpr cuda_function free_blocking{api_domain::runtime, 22, api_class::blocking_allocation};
@@ -146,7 +153,18 @@ private:
                 launch(in, what, did, memcpy_blocking, on_.copy_ns);
                 break;
             case action::wait:
-                call(in, did, stream_synchronize, wait_end(in.now_ns + on_.wait_ns, stream_free(what.stream)));
+                wait(in, what, did, stream_synchronize, sync_kind::host_stream, stream_free(what.stream));
+                break;
+            case action::wait_event:
+                wait(in, what, did, event_synchronize, sync_kind::host_event, event_done(what.event));
+                break;
+            case action::record_event:
+                events_[what.event] = {what.stream, stream_free(what.stream)};
+                sync(in, what, sync_kind::event_record);
+                break;
+            case action::stream_wait:
+                hold(what);
+                sync(in, what, sync_kind::stream_wait);
                 break;
             case action::wait_all:
                 call(in, did, device_synchronize, wait_end(in.now_ns + on_.wait_ns, all_free()));
@@ -196,6 +214,7 @@ private:
         if (const auto latest = streams_.find(what.stream); latest != streams_.end()) {
             did.op_start_ns = std::max(did.op_start_ns, latest->second + on_.next_ns);
         }
+        did.op_start_ns = std::max(did.op_start_ns, held_until_[what.stream]);
         did.op_end_ns = did.op_start_ns + what.ns;
         streams_[what.stream] = did.op_end_ns;
         in.op_ends_ns.push_back(did.op_end_ns);
@@ -229,6 +248,33 @@ private:
         in.now_ns = end_ns;
     }
 
+    void wait(strand& in, const instruction& what, execution& did, const cuda_function& called, sync_kind kind,
+              std::int64_t free_ns) {
+        const std::int64_t end_ns = wait_end(in.now_ns + on_.wait_ns, free_ns);
+        if (!on_.records_syncs) return call(in, did, called, end_ns);
+        did.correlation = ++correlation_;
+        in.current->wait_for(static_cast<std::uint64_t>(in.now_ns), static_cast<std::uint64_t>(end_ns), did.correlation,
+                             called, kind, what.event, {.stream = what.stream + 7});
+        in.now_ns = end_ns;
+    }
+
+    void sync(const strand& in, const instruction& what, sync_kind kind) {
+        if (!on_.records_syncs) return;
+        in.current->sync(static_cast<std::uint64_t>(in.now_ns), kind, what.event, {.stream = what.stream + 7});
+    }
+
+    // A stream is in order anyway.
+    void hold(const instruction& what) {
+        const auto found = events_.find(what.event);
+        if (found == events_.end() || found->second.first == what.stream) return;
+        std::int64_t& held_ns = held_until_[what.stream];
+        held_ns = std::max(held_ns, found->second.second + on_.hand_over_ns);
+    }
+
+    std::int64_t event_done(std::uint64_t event) const {
+        const auto found = events_.find(event);
+        return found == events_.end() ? 0 : found->second.second;
+    }
     std::int64_t stream_free(std::uint32_t stream) const {
         const auto found = streams_.find(stream);
         return found == streams_.end() ? 0 : found->second;
@@ -247,7 +293,9 @@ private:
     std::uint16_t phases_ = 0;
     std::uint64_t correlation_ = 0;
     std::vector<strand> strands_;
-    std::map<std::uint32_t, std::int64_t> streams_;  // the end of the latest operation
+    std::map<std::uint32_t, std::int64_t> streams_;                           // the end of the latest operation
+    std::map<std::uint64_t, std::pair<std::uint32_t, std::int64_t>> events_;  // stream, and when it is complete
+    std::map<std::uint32_t, std::int64_t> held_until_;                        // by an event
 };
 
 // How long the steps from `first_step` to the last beginning of a step take in `now`, by the definition of replay.hpp:

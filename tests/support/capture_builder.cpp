@@ -152,6 +152,21 @@ thread_script& thread_script::wait(std::uint64_t ns, std::uint64_t until_ns, std
     return call(ns, until_ns, correlation, {.kind = kind});
 }
 
+thread_script& thread_script::sync(std::uint64_t ns, sync_kind kind, std::uint64_t event, const placement& on) {
+    const bool has_stream = kind != sync_kind::host_event;
+    return add({.ticks = ns,
+                .value = event,
+                .name = has_stream ? on.stream : 0,
+                .color = has_stream ? on.context : 0,
+                .kind = record_kind::stream_sync,
+                .flags = static_cast<std::uint8_t>(kind)});
+}
+thread_script& thread_script::wait_for(std::uint64_t ns, std::uint64_t until_ns, std::uint64_t correlation,
+                                       const cuda_function& called, sync_kind kind, std::uint64_t event,
+                                       const placement& on) {
+    return add(enter_record(ns, correlation, called, 0)).sync(ns, kind, event, on).exit(until_ns, correlation);
+}
+
 thread_script& thread_script::launch_graph(std::uint64_t ns, std::uint64_t correlation, std::uint32_t graph) {
     return add({.ticks = ns, .value = correlation, .color = graph, .kind = record_kind::api_enter})
         .exit(ns + 1, correlation);

@@ -87,6 +87,12 @@ public:
     thread_script& wait(std::uint64_t ns, std::uint64_t until_ns, std::uint64_t correlation,
                         api_class kind = api_class::wait);
 
+    // An event, or a wait for one. Of the host's waits: right after the enter record of the call.
+    thread_script& sync(std::uint64_t ns, sync_kind kind, std::uint64_t event, const placement& on = {});
+    // A call that waits, with the record of what it waits for.
+    thread_script& wait_for(std::uint64_t ns, std::uint64_t until_ns, std::uint64_t correlation,
+                            const cuda_function& called, sync_kind kind, std::uint64_t event, const placement& on = {});
+
     // The launch of a graph whose instantiated graph has this id.
     thread_script& launch_graph(std::uint64_t ns, std::uint64_t correlation, std::uint32_t graph);
     // The call that begins a graph capture, and the nodes that CUPTI reports during it.

@@ -45,6 +45,7 @@ public:
         copy_marks();
         copy_ops();
         copy_calls();
+        copy_waits();
         change_attribution();
         if (times_ != nullptr) cut_windows();
         return std::move(out_);
@@ -140,6 +141,17 @@ private:
         take_out(whole_.torch_nodes, out_.torch_nodes, torch_);
         for (work_parent& parent : out_.work_parents) parent.open = at(open_.below, parent.open);
         for (timeline_graph_node& node : out_.graph_nodes) node.open = at(open_.below, node.open);
+    }
+
+    void copy_waits() {
+        for (const stream_wait& wait : whole_.stream_waits) {
+            if (kept_.ops[wait.op] != 0 && kept_.ops[wait.waits_for] != 0) {
+                out_.stream_waits.push_back({op_[wait.op], op_[wait.waits_for]});
+            }
+        }
+        for (const host_wait& wait : whole_.host_waits) {
+            if (kept_.calls[wait.call] != 0) out_.host_waits.push_back({call_[wait.call], at(op_, wait.op)});
+        }
     }
 
     void copy_marks() {

@@ -72,6 +72,7 @@ void graph_history::observe(thread_log& log, std::uint64_t uid, const record& r,
         case record_role::mark:
         case record_role::payload:
         case record_role::leaves_call:
+        case record_role::sync:
             return;
     }
     log.records.push_back(kept);

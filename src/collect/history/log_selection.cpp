@@ -72,6 +72,7 @@ void log_selection::visit(std::size_t i) {
         case record_role::payload:
         case record_role::leaves_call:
         case record_role::graph_change:
+        case record_role::sync:
             break;
     }
 }

@@ -44,6 +44,7 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     hand_over(att);
     if (has_steps_ && steps.thread != npos) follow(steps.thread);
     order_ops();
+    find_stream_needs();
     find_waits();
     const bool has_xla = std::any_of(data.domains.begin(), data.domains.end(),
                                      [](const timeline_domain& domain) { return domain.name == "TSL"; });
@@ -206,10 +207,20 @@ std::int64_t dependency_graph::moment_of(std::uint32_t op) const noexcept {
 void dependency_graph::find_waits() {
     std::size_t hint = 0;
     std::vector<std::int64_t> returns;
+    auto recorded = data_->host_waits.begin();
     for (host_event& event : events_) {
         if (event.call == npos) continue;
-        const std::uint32_t op = waited_for(event, hint);
-        if (op == npos) continue;
+        while (recorded != data_->host_waits.end() && recorded->call < event.call) ++recorded;
+        const bool is_recorded = recorded != data_->host_waits.end() && recorded->call == event.call;
+        std::uint32_t op = is_recorded ? recorded->op : npos;
+        if (op != npos && data_->ops[op].end_ns <= event.end_ns + clock_tolerance_ns) {
+            event.waits_for = op;
+        } else if (is_recorded && event.end_ns - event.start_ns <= held_up_ns) {
+            op = npos;  // it waits for nothing; an operation may end in it by chance
+        } else {
+            op = waited_for(event, hint);
+        }
+        if (op == npos || data_->ops[op].end_ns <= event.start_ns) continue;
         const std::int64_t return_ns = event.end_ns - data_->ops[op].end_ns;
         if (return_ns != narrow(return_ns)) continue;
         event.waits_for = op;
@@ -217,11 +228,13 @@ void dependency_graph::find_waits() {
         event.has_waited = true;
         if (waits(data_->api_calls[event.call].kind) && returns.size() < most_samples) returns.push_back(return_ns);
     }
-    find_needless_waits(median_or(std::move(returns), usual_return_ns));
+    const std::int64_t usual_ns = median_or(std::move(returns), usual_return_ns);
+    find_needless_waits(usual_ns);
+    find_more_waits(usual_ns);
 }
 
-// A call that found its operations complete would have waited for them, had it come earlier. Which ones is not
-// recorded: those before the latest launch of its thread, or all of the GPU's for a call that waits for all.
+// A call that found its operations complete would have waited for them, had it come earlier. If they are not recorded
+// they are those before the latest launch of its thread, or all of the GPU's for a call that waits for all.
 void dependency_graph::find_needless_waits(std::int64_t usual_ns) {
     std::vector<std::uint32_t> latest(data_->threads.size(), npos);
     std::uint32_t last = npos;  // to end, of all
@@ -229,7 +242,9 @@ void dependency_graph::find_needless_waits(std::int64_t usual_ns) {
         if (event.call == npos) continue;
         const timeline_api_call& call = data_->api_calls[event.call];
         const std::uint32_t thread = homes_[event.thread];
-        if (call.kind == api_class::wait && event.waits_for == npos) {
+        if (event.waits_for != npos && !event.has_waited) {
+            event.after_wait_ns = narrow(std::min(event.end_ns - data_->ops[event.waits_for].end_ns, usual_ns));
+        } else if (call.kind == api_class::wait && event.waits_for == npos) {
             std::uint32_t op = waits_for_all(call) ? last : latest[thread];
             if (api_name(call.domain, call.cbid).find("Event") != std::string_view::npos) op = npos;
             if (op == npos || data_->ops[op].end_ns > event.end_ns) continue;
@@ -240,6 +255,37 @@ void dependency_graph::find_needless_waits(std::int64_t usual_ns) {
         const std::uint32_t op = data_->ops_by_launch[call.first_op + call.op_count - 1];
         latest[thread] = op;
         if (last == npos || data_->ops[op].end_ns > data_->ops[last].end_ns) last = op;
+    }
+}
+
+// A call that waits for all waits for the latest operation of each stream, of those used last.
+void dependency_graph::find_more_waits(std::int64_t usual_ns) {
+    constexpr std::size_t most_streams = 32;
+    std::vector<std::uint32_t> latest(data_->places.size(), npos);
+    std::vector<std::uint32_t> used;  // places, the one used last at the end
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+        host_event& event = events_[i];
+        if (event.call == npos) continue;
+        const timeline_api_call& call = data_->api_calls[event.call];
+        const bool is_free = call.kind == api_class::blocking_allocation && event.has_waited;
+        if (event.waits_for != npos && (is_free || waits_for_all(call))) {
+            for (std::size_t at = used.size() - std::min(used.size(), most_streams); at < used.size(); ++at) {
+                const std::uint32_t last = latest[used[at]];
+                const std::int64_t after_ns = event.end_ns - data_->ops[last].end_ns;
+                if (last == event.waits_for || after_ns < 0) continue;
+                event.has_more_waits = true;
+                more_waits_.push_back({i, last, narrow(std::min(after_ns, usual_ns))});
+            }
+        }
+        for (std::uint32_t at = 0; at < call.op_count; ++at) {
+            const std::uint32_t op = data_->ops_by_launch[call.first_op + at];
+            const std::uint32_t place = data_->ops[op].place;
+            if (latest[place] != npos && data_->ops[latest[place]].end_ns > data_->ops[op].end_ns) continue;
+            latest[place] = op;
+            if (!used.empty() && used.back() == place) continue;
+            std::erase(used, place);
+            used.push_back(place);
+        }
     }
 }
 
@@ -357,6 +403,7 @@ void dependency_graph::measure_work() {
 void dependency_graph::measure_usual() {
     std::vector<std::int64_t> launches;
     std::vector<std::int64_t> nexts;
+    std::vector<std::int64_t> hand_overs;
     std::vector<std::uint32_t> latest(data_->places.size(), npos);
     for (const std::uint32_t index : order_) {
         const gpu_op& op = data_->ops[index];
@@ -370,13 +417,52 @@ void dependency_graph::measure_usual() {
         } else if (free_ns - called_ns > held_up_ns && op.start_ns >= free_ns && op.start_ns - free_ns <= held_up_ns) {
             if (nexts.size() < most_samples) nexts.push_back(op.start_ns - free_ns);
         }
+        const std::uint32_t other = latest_stream_need(index);
+        if (other == npos) continue;
+        const std::int64_t done_ns = data_->ops[other].end_ns;
+        const bool was_held_up = done_ns - std::max(called_ns, free_ns) > held_up_ns && op.start_ns >= done_ns;
+        if (was_held_up && op.start_ns - done_ns <= held_up_ns && hand_overs.size() < most_samples) {
+            hand_overs.push_back(op.start_ns - done_ns);
+        }
     }
     usual_launch_ns_ = median_or(std::move(launches), usual_launch_ns_);
     usual_next_ns_ = median_or(std::move(nexts), usual_next_ns_);
+    usual_hand_over_ns_ = median_or(std::move(hand_overs), usual_next_ns_ + 500);
+    for (later_than& need : stream_needs_) {
+        const std::int64_t after_ns = data_->ops[need.what].start_ns - data_->ops[need.op].end_ns;
+        need.after_ns = narrow(std::min(after_ns, usual_hand_over_ns_));
+    }
+}
+
+// Of an operation that began before another one had ended, the records cannot be right.
+void dependency_graph::find_stream_needs() {
+    ops_.resize(data_->ops.size());
+    stream_needs_.reserve(data_->stream_waits.size());
+    for (const stream_wait& wait : data_->stream_waits) {
+        const std::int64_t after_ns = data_->ops[wait.op].start_ns - data_->ops[wait.waits_for].end_ns;
+        if (after_ns < -clock_tolerance_ns) continue;
+        stream_needs_.push_back({wait.op, wait.waits_for, 0});
+        ops_[wait.op].has_stream_needs = true;
+    }
+}
+
+std::span<const later_than> dependency_graph::those_of(const std::vector<later_than>& list,
+                                                       std::uint32_t what) noexcept {
+    const auto [first, last] =
+        std::equal_range(list.begin(), list.end(), later_than{.what = what},
+                         [](const later_than& a, const later_than& b) { return a.what < b.what; });
+    return {first, last};
+}
+
+std::uint32_t dependency_graph::latest_stream_need(std::uint32_t op) const noexcept {
+    std::uint32_t latest = npos;
+    for (const later_than& need : stream_needs_of(op)) {
+        if (latest == npos || data_->ops[need.op].end_ns > data_->ops[latest].end_ns) latest = need.op;
+    }
+    return latest;
 }
 
 void dependency_graph::find_needs() {
-    ops_.resize(data_->ops.size());
     std::vector<std::uint32_t> latest(data_->places.size(), npos);
     for (std::size_t position = 0; position < order_.size(); ++position) {
         const std::uint32_t index = order_[position];
@@ -407,7 +493,16 @@ void dependency_graph::find_needs() {
                                  after_launch_ns <= usual_launch_ns_ + clock_tolerance_ns;
         const bool is_next =
             needs.beside_previous || after_previous_ns <= soon_ns || (was_queued && after_previous_ns <= latency_ns);
-        if (is_next && !is_launched) {
+        const std::uint32_t recorded = latest_stream_need(index);
+        const std::int64_t after_recorded_ns = recorded == npos ? INT64_MAX : op.start_ns - data_->ops[recorded].end_ns;
+        const bool is_handed_over =
+            after_recorded_ns <= latency_ns && !needs.beside_previous &&
+            after_recorded_ns - usual_hand_over_ns_ <=
+                std::min(after_previous_ns - usual_next_ns_, after_launch_ns - usual_launch_ns_);
+        if (is_handed_over) {
+            needs.other = recorded;
+            needs.after_other_ns = narrow(after_recorded_ns);
+        } else if (is_next && !is_launched) {
             needs.after_previous_ns = narrow(after_previous_ns);
         } else if (is_launched || after_launch_ns <= latency_ns) {
             needs.after_launch_ns = narrow(after_launch_ns);

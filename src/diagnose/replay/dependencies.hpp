@@ -9,12 +9,13 @@
 //   did before; that thread does not wait for it.
 // - XLA's runtime waits without a call of CUDA. The thread with the steps seems to have waited there if it was outside
 //   ranges, an operation ended, and little time outside ranges followed before the next call or step.
-// - A call that waits ends a fixed time after the operation for which it waited, and not before its own work is done.
-// - An operation begins a fixed time after its launch, after the operation before it in its stream, and after one of
-//   another stream for which it seems to have waited; after the latest of them.
+// - A call that waits ends a fixed time after the operations for which it waits, and not before its own work is done.
+// - An operation begins a fixed time after its launch, after the operation before it in its stream, and after those of
+//   other streams for which it waits; after the latest of them.
 //
-// Events between streams are not recorded. An operation seems to wait for another stream if it was launched, its own
-// stream was free, and an operation elsewhere ended just before it began.
+// What waits for a stream or an event is recorded (timeline::stream_waits and host_waits), except in Kineto traces and
+// older captures. Otherwise, and where no event explains it, an operation seems to wait for another stream if it was
+// launched, its own stream was free, and an operation elsewhere ended just before it began.
 //
 // Times are nanoseconds in the timeline's clock. Immutable; any thread may read it. Cost: linear in the calls and
 // operations, with a search among the operations for each call that waits; memory 56 bytes a call and 32 an operation.
@@ -22,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -43,7 +45,8 @@ struct host_event {
     std::int32_t after_wait_ns = 0;  // it returns so long after that operation's end, or later
     bool has_waited = false;         // else that operation was complete when it was called
     bool is_handed_over = false;
-    bool is_beside = false;  // of a thread that launches no kernels: the time before it is no work
+    bool is_beside = false;       // of a thread that launches no kernels: the time before it is no work
+    bool has_more_waits = false;  // more_waits_of()
     // Of a program of JAX, in the time before this event: the operation for which the thread seems to have waited in
     // XLA's runtime, and the work of that thread before the wait.
     std::uint32_t runtime_waits_for = npos;
@@ -58,9 +61,17 @@ struct op_needs {
     std::int32_t after_launch_ns = 0;
     std::int32_t after_previous_ns = 0;
     std::int32_t after_other_ns = 0;
-    bool beside_previous = false;  // the two overlap: after_previous_ns counts from the start of the other one
-    bool from_return = false;      // after_launch_ns counts from the return of the launch
-    std::int64_t extra_ns = 0;     // it began so much later, for a reason that was not recorded
+    bool beside_previous = false;   // the two overlap: after_previous_ns counts from the start of the other one
+    bool from_return = false;       // after_launch_ns counts from the return of the launch
+    bool has_stream_needs = false;  // stream_needs_of()
+    std::int64_t extra_ns = 0;      // it began so much later, for a reason that was not recorded
+};
+
+// An operation, or a call that waits, begins or returns at least so long after the end of another operation.
+struct later_than {
+    std::uint32_t what = npos;  // index into ops() or events()
+    std::uint32_t op = npos;
+    std::int32_t after_ns = 0;
 };
 
 // Steps that follow each other, in one window.
@@ -80,6 +91,13 @@ public:
     const timeline& data() const noexcept { return *data_; }
     const std::vector<host_event>& events() const noexcept { return events_; }  // by start_ns
     const std::vector<op_needs>& ops() const noexcept { return ops_; }          // as timeline::ops
+    // What an operation waits for by events, and what a call waits for beside host_event::waits_for.
+    std::span<const later_than> stream_needs_of(std::uint32_t op) const noexcept {
+        return ops_[op].has_stream_needs ? those_of(stream_needs_, op) : std::span<const later_than>{};
+    }
+    std::span<const later_than> more_waits_of(std::uint32_t event) const noexcept {
+        return events_[event].has_more_waits ? those_of(more_waits_, event) : std::span<const later_than>{};
+    }
     // Indices of operations, such that each comes after what it needs.
     const std::vector<std::uint32_t>& order() const noexcept { return order_; }
     // The event of a launch; npos: its launch is not known.
@@ -108,10 +126,14 @@ private:
     void find_runtime_waits(std::uint32_t thread, const host_activity& host);
     void find_waits();
     void find_needless_waits(std::int64_t usual_ns);
+    void find_more_waits(std::int64_t usual_ns);
     void measure_work();
     void order_ops();
     void measure_usual();
+    void find_stream_needs();
     void find_needs();
+    static std::span<const later_than> those_of(const std::vector<later_than>& list, std::uint32_t what) noexcept;
+    std::uint32_t latest_stream_need(std::uint32_t op) const noexcept;
     bool is_to_host(const gpu_op& op) const;
     bool copies_back(const host_event& event) const;
     std::uint32_t waited_for(const host_event& event, std::size_t& hint) const;
@@ -128,9 +150,12 @@ private:
     std::vector<host_event> events_;
     std::vector<std::uint32_t> event_of_call_;
     std::vector<op_needs> ops_;
+    std::vector<later_than> stream_needs_;  // by what
+    std::vector<later_than> more_waits_;    // by what
     std::vector<std::uint32_t> order_;
     std::int64_t usual_launch_ns_ = 5'000;
     std::int64_t usual_next_ns_ = 1'000;
+    std::int64_t usual_hand_over_ns_ = 0;  // between operations of two streams, by an event
 };
 
 }  // namespace prof

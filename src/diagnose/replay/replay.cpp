@@ -194,7 +194,12 @@ private:
             waits = waits && change->waits;
         }
         std::int64_t end_ns = begins_ns_[index] + work_ns;
-        if (waits) end_ns = std::max(end_ns, op_ends_ns_[event.waits_for] + event.after_wait_ns);
+        if (waits) {
+            end_ns = std::max(end_ns, op_ends_ns_[event.waits_for] + event.after_wait_ns);
+            for (const later_than& more : graph_.more_waits_of(index)) {
+                if (op_ends_ns_[more.op] != not_yet) end_ns = std::max(end_ns, op_ends_ns_[more.op] + more.after_ns);
+            }
+        }
         return ends_ns_[index] = end_ns;
     }
 
@@ -215,6 +220,9 @@ private:
             if (change != nullptr && change->is_gone) {
                 // What follows still waits for what it waited for.
                 if (needs.other != npos) start_ns = std::max(start_ns, op_ends_ns_[needs.other]);
+                for (const later_than& need : graph_.stream_needs_of(index)) {
+                    start_ns = std::max(start_ns, op_ends_ns_[need.op]);
+                }
                 op_ends_ns_[index] = start_ns;
                 return;
             }
@@ -228,6 +236,9 @@ private:
         }
         if (needs.other != npos && op_ends_ns_[needs.other] != not_yet) {
             start_ns = std::max(start_ns, op_ends_ns_[needs.other] + needs.after_other_ns);
+        }
+        for (const later_than& need : graph_.stream_needs_of(index)) {
+            if (op_ends_ns_[need.op] != not_yet) start_ns = std::max(start_ns, op_ends_ns_[need.op] + need.after_ns);
         }
         if (start_ns == not_yet || is_missing(needs.previous) || is_missing(needs.other)) {
             start_ns = std::max(start_ns, as_after_launch(index) - needs.extra_ns);

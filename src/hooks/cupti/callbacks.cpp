@@ -7,6 +7,7 @@
 #include "hooks/cupti/device_launches.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/library.hpp"
+#include "hooks/cupti/stream_syncs.hpp"
 #include "record/label.hpp"
 #include "ring/registry.hpp"
 
@@ -93,6 +94,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
         r.category = cbid;
         r.flags = static_cast<std::uint8_t>(class_of_call(kind));
     });
+    if (kind == launch_kind::wait_event || kind == launch_kind::wait_stream) note_sync(out, kind, domain, cbid, data);
 }
 
 // The slow path of on_event().
@@ -111,6 +113,10 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
     }
     const recording_scope scope{out};
+    if (const launch_kind kind = kind_of_call(domain, cbid); is_sync(kind)) {
+        if (data.callbackSite == CUPTI_API_ENTER) note_sync(*out, kind, domain, cbid, data);
+        return;
+    }
     const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
     if (data.callbackSite == CUPTI_API_ENTER) {
         if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
@@ -134,6 +140,8 @@ void note_module(const CUpti_ResourceData& event) noexcept {
     if (callbacks.is_parents) return;
     if (takes_symbols_along(cbid)) {
         ++symbol_generation;
+    } else if (cbid == stream_destroyed) {
+        ++stream_generation;
     } else if (cbid == module_loaded) {
         note_module(event);
     } else {

@@ -60,6 +60,7 @@ inline constexpr profiler_call profiler_calls[] = {
 inline constexpr CUpti_CallbackIdResource unloading[] = {CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
                                                          CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING};
 inline constexpr CUpti_CallbackIdResource module_loaded = CUPTI_CBID_RESOURCE_MODULE_LOADED;
+inline constexpr CUpti_CallbackIdResource stream_destroyed = CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING;
 
 void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records) noexcept;
 void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,

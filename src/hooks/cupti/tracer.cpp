@@ -186,7 +186,9 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
             reports_unloading && switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true) == CUPTI_SUCCESS;
     }
     symbol_generation = reports_unloading ? 1 : 0;  // 1: producers of the new epoch have no symbols yet
-    (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, true);
+    for (const CUpti_CallbackIdResource event : {module_loaded, stream_destroyed}) {
+        (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, true);
+    }
     return any ? CUPTI_SUCCESS : refusal;
 }
 
@@ -265,7 +267,9 @@ void cupti_tracer::disable() noexcept {
     for (const CUpti_CallbackIdResource event : unloading) {
         (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
     }
-    (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, module_loaded, false);
+    for (const CUpti_CallbackIdResource event : {module_loaded, stream_destroyed}) {
+        (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
+    }
     is_disabled_ = true;
     const std::lock_guard lock(asking_);
     flush_alone(true);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/stream_waits.hpp"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "record/label.hpp"
+#include "timeline/nearly_sorted.hpp"
+
+namespace prof {
+namespace {
+
+// Goes through calls and syncs in order of time, and knows the latest operation of each stream.
+class stream_walk {
+public:
+    explicit stream_walk(timeline& out)
+        : out_(out),
+          latest_(out.places.size(), npos),
+          pending_(out.places.size()),
+          latest_call_(out.threads.size(), npos),
+          calls_(out.threads.size(), 0) {
+        for (std::uint32_t i = 0; i < out.places.size(); ++i) {
+            place_of_[stream_key(out.places[i].context, out.places[i].stream)] = i;
+        }
+    }
+
+    void visit(std::uint32_t index) {
+        const timeline_api_call& call = out_.api_calls[index];
+        latest_call_[call.thread] = index;
+        ++calls_[call.thread];
+        for (std::uint32_t i = 0; i < call.op_count; ++i) add_op(out_.ops_by_launch[call.first_op + i]);
+    }
+
+    bool is_before(const timeline_api_call& call, const stream_sync& sync) const {
+        if (call.start_ns != sync.time_ns) return call.start_ns < sync.time_ns;
+        return call.thread != sync.thread || calls_[call.thread] < sync.calls_before;
+    }
+
+    void visit(const stream_sync& sync) {
+        const auto place = place_of_.find(sync.stream);
+        const std::uint32_t stream = place == place_of_.end() ? npos : place->second;
+        switch (sync.kind) {
+            case sync_kind::event_record:
+                events_[sync.event] = stream == npos ? npos : latest_[stream];
+                break;
+            case sync_kind::stream_wait:
+                if (const std::uint32_t op = work_of(sync.event); stream != npos && op != npos) {
+                    pending_[stream].push_back(op);
+                }
+                break;
+            case sync_kind::host_event:
+                add_host_wait(sync, work_of(sync.event));
+                break;
+            case sync_kind::host_stream:
+                add_host_wait(sync, stream == npos ? npos : latest_[stream]);
+                break;
+        }
+    }
+
+private:
+    std::uint32_t work_of(std::uint64_t event) const {
+        const auto found = events_.find(event);
+        return found == events_.end() ? npos : found->second;
+    }
+
+    void add_op(std::uint32_t op) {
+        const std::uint32_t place = out_.ops[op].place;
+        for (const std::uint32_t before : pending_[place]) add_stream_wait(op, before);
+        pending_[place].clear();
+        std::uint32_t& latest = latest_[place];
+        if (latest == npos || out_.ops[op].start_ns >= out_.ops[latest].start_ns) latest = op;
+    }
+
+    // A stream that has waited for an operation of another one has waited for all before it.
+    void add_stream_wait(std::uint32_t op, std::uint32_t before) {
+        const std::uint32_t place = out_.ops[op].place;
+        const std::uint32_t other = out_.ops[before].place;
+        if (other == place) return;
+        const auto [known, is_new] = waited_.try_emplace({place, other}, before);
+        if (!is_new && out_.ops[known->second].start_ns >= out_.ops[before].start_ns) return;
+        known->second = before;
+        out_.stream_waits.push_back({op, before});
+    }
+
+    void add_host_wait(const stream_sync& sync, std::uint32_t op) {
+        const std::uint32_t call = latest_call_[sync.thread];
+        if (call == npos || out_.api_calls[call].correlation != sync.correlation) return;
+        out_.host_waits.push_back({call, op});
+    }
+
+    timeline& out_;
+    std::unordered_map<std::uint64_t, std::uint32_t> place_of_;  // by stream_key()
+    std::vector<std::uint32_t> latest_;                          // operation of each place
+    std::vector<std::vector<std::uint32_t>> pending_;            // by place: what its next operation waits for
+    std::vector<std::uint32_t> latest_call_;                     // by thread
+    std::vector<std::uint32_t> calls_;                           // number of, by thread
+    std::unordered_map<std::uint64_t, std::uint32_t> events_;    // the operation that it stands for; npos: none
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> waited_;  // places: the operation waited for last
+};
+
+}  // namespace
+
+void link_stream_waits(timeline& out, std::vector<stream_sync> syncs) {
+    if (syncs.empty()) return;
+    sort_nearly_sorted(syncs, [](const stream_sync& a, const stream_sync& b) { return a.time_ns < b.time_ns; });
+    stream_walk walk(out);
+    std::uint32_t call = 0;
+    for (const stream_sync& sync : syncs) {
+        while (call < out.api_calls.size() && walk.is_before(out.api_calls[call], sync)) walk.visit(call++);
+        walk.visit(sync);
+    }
+    while (call < out.api_calls.size()) walk.visit(call++);
+    std::stable_sort(out.stream_waits.begin(), out.stream_waits.end(),
+                     [](const stream_wait& a, const stream_wait& b) { return a.op < b.op; });
+    std::stable_sort(out.host_waits.begin(), out.host_waits.end(),
+                     [](const host_wait& a, const host_wait& b) { return a.call < b.call; });
+}
+
+}  // namespace prof
