@@ -134,18 +134,36 @@ private:
         }
         for (const auto& [place, kernels] : kernels_) {
             const gpu_place& where = data_.places[place];
-            if (first[where.device].second == place) continue;
+            const std::uint32_t first_place = first[where.device].second;
+            if (first_place == place) continue;
             const std::string_view name = data_.stream_name(where.context, where.stream);
             gpu_group& group = group_of(gpu_use::side_stream, 0,
                                         fmt::format("stream {}{}{}", where.stream, name.empty() ? "" : " ", name));
             for (const auto& [step, op] : kernels) {
                 group.tally.add(step, data_.ops[op].start_ns, data_.ops[op].end_ns - data_.ops[op].start_ns);
-                group.changes.ops.push_back({.op = op, .is_gone = true});
                 if (graph_.ops()[op].other != npos) ++group.waited;
+                free_from_streams(op, group);
             }
-            group.overlap = static_cast<double>(overlap_ns(kernels, kernels_[first[where.device].second])) /
+            for (const auto& [step, op] : kernels_[first_place]) {
+                if (waits_for(op, place)) free_from_streams(op, group);
+            }
+            group.overlap = static_cast<double>(overlap_ns(kernels, kernels_[first_place])) /
                             static_cast<double>(std::max<std::int64_t>(group.tally.total_ns, 1));
         }
+    }
+
+    void free_from_streams(std::uint32_t op, gpu_group& group) const {
+        const op_needs& needs = graph_.ops()[op];
+        if (needs.other == npos && !needs.has_stream_needs) return;
+        group.changes.ops.push_back({.op = op, .waits_for_streams = false});
+    }
+
+    bool waits_for(std::uint32_t op, std::uint32_t place) const {
+        const std::uint32_t other = graph_.ops()[op].other;
+        if (other != npos && data_.ops[other].place == place) return true;
+        const auto needs = graph_.stream_needs_of(op);
+        return std::any_of(needs.begin(), needs.end(),
+                           [&](const later_than& need) { return data_.ops[need.op].place == place; });
     }
 
     using placed_kernels = std::vector<std::pair<std::size_t, std::uint32_t>>;  // step and operation, in order of start

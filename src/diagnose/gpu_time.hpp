@@ -26,7 +26,8 @@ struct gpu_group {
     step_tally tally{};
     double overlap = 0;  // of a further stream: the share of its time in which the device's first stream computes, too
     std::uint64_t waited = 0;  // operations of a further stream that seem to have waited for another stream
-    // Communication, copies and further streams take no part in their stream. FP32 matrices take as long as TF32 would
+    // Communication and copies take no part in their stream. Of a further stream, neither its kernels nor those of the
+    // first one that wait for it wait for other streams. FP32 matrices take as long as TF32 would
     // at the GPU's peak rates; empty if those are not known.
     replay_changes changes{};
 };

@@ -2,7 +2,6 @@
 #include "timeline/stream_waits.hpp"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -67,21 +66,12 @@ private:
 
     void add_op(std::uint32_t op) {
         const std::uint32_t place = out_.ops[op].place;
-        for (const std::uint32_t before : pending_[place]) add_stream_wait(op, before);
+        for (const std::uint32_t before : pending_[place]) {
+            if (out_.ops[before].place != place) out_.stream_waits.push_back({op, before});
+        }
         pending_[place].clear();
         std::uint32_t& latest = latest_[place];
         if (latest == npos || out_.ops[op].start_ns >= out_.ops[latest].start_ns) latest = op;
-    }
-
-    // A stream that has waited for an operation of another one has waited for all before it.
-    void add_stream_wait(std::uint32_t op, std::uint32_t before) {
-        const std::uint32_t place = out_.ops[op].place;
-        const std::uint32_t other = out_.ops[before].place;
-        if (other == place) return;
-        const auto [known, is_new] = waited_.try_emplace({place, other}, before);
-        if (!is_new && out_.ops[known->second].start_ns >= out_.ops[before].start_ns) return;
-        known->second = before;
-        out_.stream_waits.push_back({op, before});
     }
 
     void add_host_wait(const stream_sync& sync, std::uint32_t op) {
@@ -97,7 +87,6 @@ private:
     std::vector<std::uint32_t> latest_call_;                     // by thread
     std::vector<std::uint32_t> calls_;                           // number of, by thread
     std::unordered_map<std::uint64_t, std::uint32_t> events_;    // the operation that it stands for; npos: none
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> waited_;  // places: the operation waited for last
 };
 
 }  // namespace

@@ -31,6 +31,11 @@ instruction compute(std::int64_t ns) { return {.what = action::compute, .ns = ns
 instruction launch(std::int64_t ns, std::uint32_t stream = 0, const std::string& name = {}) {
     return {.what = action::launch, .ns = ns, .stream = stream, .name = name};
 }
+// `stream` waits for what `other` has to do by now.
+code stream_wait(std::uint32_t stream, std::uint32_t other) {
+    return {{.what = action::record_event, .stream = other, .event = other + 1},
+            {.what = action::stream_wait, .stream = stream, .event = other + 1}};
+}
 instruction wait(std::uint32_t stream = 0) { return {.what = action::wait, .stream = stream}; }
 instruction copy(action what, std::int64_t ns, bool is_pageable = false, std::uint64_t bytes = 1U << 20,
                  std::uint32_t stream = 0) {
@@ -214,6 +219,15 @@ std::vector<rule_case> rule_cases() {
                    products("cutlass_80_tensorop_s1688gemm_128x256", 66'900, {}),
                    products("cutlass_80_simt_sgemm_128x256_8x4_nt_align1", 494'700, {launch(9'000 * us, 1)}), "sgemm",
                    5});
+
+    const auto two_streams = [](bool is_serial) {
+        const code to_side = is_serial ? stream_wait(1, 0) : code{};
+        const code back = is_serial ? stream_wait(0, 1) : code{};
+        return joined(code{push("forward"), launch(300 * us)}, to_side, repeated(2, {launch(250 * us, 1)}), back,
+                      code{launch(300 * us), pop()});
+    };
+    out.push_back({"serial_streams", two_streams(true), two_streams(false),
+                   joined(two_streams(true), code{compute(3'000 * us)}), "stream 8", 2});
     return out;
 }
 

@@ -40,6 +40,25 @@ struct what_if {
     replay_changes changes;     // the same, as the replay has it
 };
 
+// Of the operation that comes next in the stream, the waits for all streams: a change has either all or none.
+void remove_stream_waits(random_code& random, const simulation& run, const graph_of& graph, std::size_t strand,
+                         std::size_t index, what_if& out) {
+    const std::uint32_t stream = random.program[strand][index].stream;
+    const auto is_of_stream = [&](std::size_t i) {
+        const instruction& of = random.program[strand][i];
+        return of.stream == stream && run.executions[strand][i].op_end_ns != 0;
+    };
+    std::size_t next = index;
+    while (next < random.program[strand].size() && !is_of_stream(next)) ++next;
+    if (next == random.program[strand].size()) return;
+    for (std::size_t i = next; i-- > 0 && !is_of_stream(i);) {
+        instruction& of = out.program[strand][i];
+        if (of.what == action::stream_wait && of.stream == stream) of.what = action::nothing;
+    }
+    out.changes.ops.push_back(
+        {.op = graph.op_of(run.executions[strand][next].correlation), .waits_for_streams = false});
+}
+
 what_if without_some(random_code& random, const simulation& run, const graph_of& graph) {
     what_if out{random.program, {}};
     const std::uint32_t one_of = 1 + random.below(4);
@@ -58,6 +77,8 @@ what_if without_some(random_code& random, const simulation& run, const graph_of&
             } else if (of.what == action::wait || of.what == action::wait_all || of.what == action::wait_event) {
                 out.changes.add(without_waiting(graph, graph.event_of(did.correlation)));
                 of.what = action::nothing;
+            } else if (of.what == action::stream_wait) {
+                remove_stream_waits(random, run, graph, strand, i, out);
             } else if (of.what == action::blocking_copy) {
                 out.changes.events.push_back({.event = graph.event_of(did.correlation), .waits = false});
                 of.what = action::copy;

@@ -20,18 +20,19 @@ TEST(RecordTraits, HaveTheirRowAtTheNumberOfTheKind) {
         EXPECT_NE(row.role, record_role::none) << row.name;
         EXPECT_TRUE(names.insert(row.name).second) << row.name;
     }
-    EXPECT_EQ(names.size(), 15U) << "every kind but none, which a switch over all of them would name";
+    EXPECT_EQ(names.size(), 16U) << "every kind but none, which a switch over all of them would name";
 }
 
-// A copy's original is stored where other kinds have a name and a colour.
-TEST(RecordTraits, TakeNoPartOfANodesIdForAName) {
+// A copy's original, and a stream, are stored where other kinds have a name and a colour.
+TEST(RecordTraits, TakeNoPartOfAnIdForAName) {
     EXPECT_TRUE(has_name({.name = 7, .kind = record_kind::range_push}));
     EXPECT_FALSE(has_name({.name = 0, .kind = record_kind::range_push}));
     EXPECT_FALSE(has_name({.name = 7, .kind = record_kind::graph_clone}));
+    EXPECT_FALSE(has_name({.name = 7, .kind = record_kind::stream_sync}));
 }
 
 TEST(RecordTraits, ReadNumbersThatAreNoKindAsNone) {
-    for (const int number : {0, 11, 17, 255}) {
+    for (const int number : {0, 11, 18, 255}) {
         EXPECT_EQ(traits_of(static_cast<record_kind>(number)).role, record_role::none) << number;
     }
 }

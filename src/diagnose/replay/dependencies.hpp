@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What waited for what in the steps of a capture: a graph whose nodes are calls of CUDA and GPU operations. replay.hpp
-// computes from it how long the steps would take if some of it were shorter. docs/reference/replay.md describes the
+// computes from it how long the steps would take if some of it were shorter. docs/reference/diagnose.md describes the
 // model and its limits.
 //
 // - A call begins a fixed time after the call before it on its thread. A thread that works for another (autograd's)

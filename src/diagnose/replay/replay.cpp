@@ -234,17 +234,26 @@ private:
             const std::int64_t from_ns = needs.from_return ? end_of(launch) : begin_of(launch);
             start_ns = std::max(start_ns, from_ns + needs.after_launch_ns);
         }
-        if (needs.other != npos && op_ends_ns_[needs.other] != not_yet) {
-            start_ns = std::max(start_ns, op_ends_ns_[needs.other] + needs.after_other_ns);
-        }
-        for (const later_than& need : graph_.stream_needs_of(index)) {
-            if (op_ends_ns_[need.op] != not_yet) start_ns = std::max(start_ns, op_ends_ns_[need.op] + need.after_ns);
-        }
-        if (start_ns == not_yet || is_missing(needs.previous) || is_missing(needs.other)) {
+        const bool waits_for_streams = change == nullptr || change->waits_for_streams;
+        if (waits_for_streams) start_ns = std::max(start_ns, after_streams(index));
+        if (start_ns == not_yet || is_missing(needs.previous) || (waits_for_streams && is_missing(needs.other))) {
             start_ns = std::max(start_ns, as_after_launch(index) - needs.extra_ns);
         }
         op_ends_ns_[index] = start_ns + needs.extra_ns + length_ns;
         last_ns_ = std::max(last_ns_, op_ends_ns_[index]);
+    }
+
+    // The earliest moment at which the operations of other streams are complete for which it waits.
+    std::int64_t after_streams(std::uint32_t index) const noexcept {
+        const op_needs& needs = graph_.ops()[index];
+        std::int64_t ready_ns = not_yet;
+        if (needs.other != npos && op_ends_ns_[needs.other] != not_yet) {
+            ready_ns = op_ends_ns_[needs.other] + needs.after_other_ns;
+        }
+        for (const later_than& need : graph_.stream_needs_of(index)) {
+            if (op_ends_ns_[need.op] != not_yet) ready_ns = std::max(ready_ns, op_ends_ns_[need.op] + need.after_ns);
+        }
+        return ready_ns;
     }
 
     // Launched after the run.
@@ -310,6 +319,7 @@ void replay_changes::normalize() {
             ops[kept - 1].less_ns += change.less_ns;
             ops[kept - 1].next_less_ns = std::max(ops[kept - 1].next_less_ns, change.next_less_ns);
             ops[kept - 1].is_gone = ops[kept - 1].is_gone || change.is_gone;
+            ops[kept - 1].waits_for_streams = ops[kept - 1].waits_for_streams && change.waits_for_streams;
         } else {
             ops[kept++] = change;
         }

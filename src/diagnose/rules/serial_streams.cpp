@@ -38,7 +38,9 @@ const rule serial_streams_rule{
     .title = "streams run one after another",
     .is_one_cause = false,
     .explains_any_step = false,
-    .bound = "as if the stream's kernels ran beside the others and nothing waited for them",
+    .bound =
+        "as if neither the stream nor the device's first one waited for the other, and kernels did not slow each other "
+        "down",
     .advice = advise_serial_streams,
 };
 

@@ -373,6 +373,53 @@ void copy_cases(rounds& runs) {
               }});
 }
 
+// Kernels of two streams that could run beside each other. The second stream's take so many times 0.1 ms.
+void stream_cases(rounds& runs) {
+    cudaStream_t side = nullptr;
+    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
+    cudaEvent_t begun = nullptr;
+    cudaEvent_t ended = nullptr;
+    CHECK(cudaEventCreateWithFlags(&begun, cudaEventDisableTiming));
+    CHECK(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming));
+    const auto step = [=](int kernels, bool is_serial) {
+        train(6);
+        if (is_serial) {
+            CHECK(cudaEventRecord(begun, stream_of_work));
+            CHECK(cudaStreamWaitEvent(side, begun));
+        }
+        for (int i = 0; i < kernels; ++i) spin<<<1, 32, 0, side>>>(100'000);
+        CHECK(cudaEventRecord(ended, side));
+        if (is_serial) CHECK(cudaStreamWaitEvent(stream_of_work, ended));
+        train(6);
+        CHECK(cudaStreamWaitEvent(stream_of_work, ended));
+    };
+    for (const int kernels : {4, 16}) {
+        runs.run({.name = std::to_string(kernels) + " kernels of 0.1 ms in a serial stream",
+                  .rule = "serial_streams",
+                  .flawed = [=] { step(kernels, true); },
+                  .fixed = [=] { step(kernels, false); }});
+    }
+    // The host waits for the short stream and for the long one; either alone would hold it up.
+    for (const int kernels : {20, 28}) {
+        const auto wait = [=](bool waits) {
+            for (int i = 0; i < kernels; ++i) spin<<<1, 32, 0, side>>>(100'000);
+            CHECK(cudaEventRecord(ended, side));
+            train(12);
+            CHECK(cudaStreamWaitEvent(stream_of_work, ended));
+            if (waits) CHECK(cudaDeviceSynchronize());
+            const range prepare("prepare");
+            busy(2);
+        };
+        runs.run({.name = std::to_string(kernels) + " kernels in a side stream, then cudaDeviceSynchronize",
+                  .rule = "synchronization",
+                  .flawed = [=] { wait(true); },
+                  .fixed = [=] { wait(false); }});
+    }
+    runs.run({.name = "decoy: a stream that waits for what is complete", .forbidden = "serial_streams", .flawed = [=] {
+                  step(4, false);
+              }});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -387,5 +434,6 @@ int main(int argc, char** argv) {
     rounds runs(argv[1], std::atoi(argv[2]));
     host_cases(runs);
     copy_cases(runs);
+    stream_cases(runs);
     return 0;
 }

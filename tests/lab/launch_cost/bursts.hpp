@@ -30,6 +30,18 @@ inline double burst_ns(cudaStream_t stream) {
     return took.count() / launches_a_burst;
 }
 
+// Nanoseconds a call, of which half record an event and half make another stream wait for it.
+inline double event_burst_ns(cudaStream_t stream, cudaStream_t other, cudaEvent_t event) {
+    const auto began = std::chrono::steady_clock::now();
+    for (int i = 0; i < launches_a_burst / 2; ++i) {
+        (void)cudaEventRecord(event, stream);
+        (void)cudaStreamWaitEvent(other, event, 0);
+    }
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
+    (void)cudaStreamSynchronize(other);
+    return took.count() / launches_a_burst;
+}
+
 inline double quantile(std::vector<double> values, double share) {
     std::sort(values.begin(), values.end());
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one kernel launch costs the thread that makes it: bare, under the discarding client in each of its ways, and
-// under libprof, in one process with the windows interleaved.
+// What one kernel launch, or one event between streams, costs the thread that makes it: bare, under the discarding
+// client in each of its ways, and under libprof, in one process with the windows interleaved.
 //
-//   LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none launch_cost CLIENT_LIBRARY [ROUNDS]
+//   LD_PRELOAD=libprof.so PROF_AUTOSTART=0 PROF_EXPORT=none launch_cost CLIENT_LIBRARY [ROUNDS [events]]
 //
 // A window is bursts of launches (bursts.hpp), and its figure the median of them. A tool's cost is its window less the
 // mean of the two bare windows beside it; the difference to the client is taken round by round. The table has medians
@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bursts.hpp"
@@ -20,6 +21,7 @@
 namespace {
 
 using launch_cost::burst_ns;
+using launch_cost::event_burst_ns;
 using launch_cost::quantile;
 using launch_cost::skip;
 
@@ -43,10 +45,10 @@ std::string figure(const std::vector<double>& values) {
     return text;
 }
 
-double window_ns(cudaStream_t stream) {
+double window_ns(const std::function<double()>& burst) {
     std::vector<double> bursts;
-    (void)burst_ns(stream);
-    for (int i = 0; i < bursts_a_window; ++i) bursts.push_back(burst_ns(stream));
+    (void)burst();
+    for (int i = 0; i < bursts_a_window; ++i) bursts.push_back(burst());
     return quantile(bursts, 0.5);
 }
 
@@ -82,7 +84,7 @@ std::vector<tool> tools(const char* client_library) {
 
 int main(int argc, char** argv) {
     if (argc < 2) {
-        std::fprintf(stderr, "usage: launch_cost CLIENT_LIBRARY [ROUNDS]\n");
+        std::fprintf(stderr, "usage: launch_cost CLIENT_LIBRARY [ROUNDS [events]]\n");
         return 2;
     }
     const int rounds = argc > 2 ? std::atoi(argv[2]) : 60;
@@ -91,22 +93,31 @@ int main(int argc, char** argv) {
         std::printf("launch_cost: skipped, there is no GPU\n");
         return skip;
     }
+    const bool is_of_events = argc > 3 && std::string_view(argv[3]) == "events";
+    cudaStream_t other = nullptr;
+    cudaEvent_t event = nullptr;
+    (void)cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    (void)cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    const std::function<double()> burst = [=] {
+        return is_of_events ? event_burst_ns(stream, other, event) : burst_ns(stream);
+    };
     std::vector<tool> all = tools(argv[1]);
-    std::vector<double> bare = {window_ns(stream)};
+    std::vector<double> bare = {window_ns(burst)};
     for (int round = 0; round < rounds; ++round) {
         for (tool& each : all) {
             if (each.start() != 0) {
                 std::fprintf(stderr, "launch_cost: '%s' did not start\n", each.name.c_str());
                 return 1;
             }
-            const double on = window_ns(stream);
+            const double on = window_ns(burst);
             if (each.stop() != 0) return 1;
-            bare.push_back(window_ns(stream));
+            bare.push_back(window_ns(burst));
             each.cost_ns.push_back(on - (bare[bare.size() - 2] + bare.back()) / 2);
         }
     }
-    std::printf("bare launch: %.0f ns, %d rounds\n", quantile(bare, 0.5), rounds);
-    std::printf("%-36s %22s %22s\n", "nanoseconds a launch", "above bare", "above the client");
+    const char* const what = is_of_events ? "call with an event" : "launch";
+    std::printf("bare %s: %.0f ns, %d rounds\n", what, quantile(bare, 0.5), rounds);
+    std::printf("%-36s %22s %22s\n", (std::string("nanoseconds a ") + what).c_str(), "above bare", "above the client");
     for (const tool& each : all) {
         std::vector<double> above = each.cost_ns;
         for (std::size_t i = 0; i < above.size(); ++i) above[i] -= all[the_client].cost_ns[i];
