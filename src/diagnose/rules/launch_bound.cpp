@@ -24,6 +24,7 @@ void add_graph(const rule_input& input, suspect& to) {
             if (needs.previous == npos || needs.beside_previous || needs.after_previous_ns <= node_to_node_ns) continue;
             const gpu_op& of = input.data.ops[op];
             const gpu_op& previous = input.data.ops[needs.previous];
+            if (previous.launch == of.launch) continue;  // both are in a graph
             const bool has_waited = of.start_ns - previous.end_ns > needs.after_previous_ns;
             if (!has_waited && !(is_small(of) && is_small(previous))) continue;
             to.changes.ops.push_back({.op = op, .next_less_ns = needs.after_previous_ns - node_to_node_ns});

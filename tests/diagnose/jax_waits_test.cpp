@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What XLA does without a call of CUDA, and in threads of its own: waits in its runtime, and copies. Worked by hand;
+// times are microseconds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "diagnose/diagnosis.hpp"
+#include "diagnose/graph_of.hpp"
+#include "diagnose/simulated_program.hpp"
+#include "support/capture_builder.hpp"
+
+namespace prof::diagnose_test::jax_waits {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::uint64_t counted_steps = 12;  // the first of 13 is warm-up
+
+std::uint64_t at(std::uint64_t time_us) { return 1'000'000 + 1'000 * time_us; }
+
+// Each step executes a function of 500 us, whose value the host needs to prepare for 150 us, and then one of 200 us.
+// The host is outside ranges while it waits, and returns 4 us after the end; or, with `is_busy`, it computes in a
+// range.
+struct jax_program {
+    explicit jax_program(bool is_busy) {
+        std::uint64_t host = 0;
+        std::uint64_t gpu_free = 0;
+        for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
+            main.step(at(host), step, own);
+            if (step > counted_steps) break;
+            gpu_free = execute(host, "jit_train", std::max(host + 7, gpu_free + 1), 500);
+            if (is_busy) main.push(at(host + 8), "log").pop(at(gpu_free + 4));
+            host = gpu_free + 4;
+            main.push(at(host), "prepare").pop(at(host + 150));
+            host += 150;
+            gpu_free = execute(host, "jit_update", std::max(host + 7, gpu_free + 1), 200);
+            host += 9;
+        }
+    }
+
+    // From `time_us` on; the call is from 2 to 5, the range from 1 to 6. Returns the kernel's end.
+    std::uint64_t execute(std::uint64_t time_us, const std::string& name, std::uint64_t begin, std::uint64_t length) {
+        main.push(at(time_us + 1), name, tsl);
+        main.call(at(time_us + 2), at(time_us + 5), ++correlation, launch_kernel, name);
+        main.pop(at(time_us + 6), tsl);
+        capture.kernel(correlation, at(begin), at(begin + length));
+        return begin + length;
+    }
+
+    capture_builder capture;
+    std::uint16_t own = capture.domain("prof");
+    std::uint16_t tsl = capture.domain("TSL");
+    thread_script& main = capture.thread("python");
+    std::uint64_t correlation = 0;
+};
+
+const finding* found_by(const diagnosis& of, const std::string& rule) {
+    const auto found =
+        std::find_if(of.findings.begin(), of.findings.end(), [&](const finding& each) { return each.rule == rule; });
+    return found == of.findings.end() ? nullptr : &*found;
+}
+
+// A step takes 500 + 4 + 150 + 7 + 200 + 1; without the wait the GPU's 500 + 1 + 200 + 1.
+TEST(XlaRuntimeWaits, HaveThePriceOfWhatTheGpuLacksAfterwards) {
+    const jax_program program(false);
+    const timeline data = program.capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    EXPECT_EQ(of.steps, counted_steps);
+    const finding* const found = found_by(of, "synchronization");
+    ASSERT_NE(found, nullptr);
+    EXPECT_THAT(found->title, HasSubstr("XLA's runtime"));
+    EXPECT_EQ(found->steps, counted_steps);
+    const double gain_us = of.per_step(found->gain_ns) / 1'000;
+    EXPECT_NEAR(gain_us, (500 + 4 + 150 + 7 + 200 + 1) - (500 + 1 + 200 + 1), 2);
+}
+
+// In a range of the program's, it computed.
+TEST(XlaRuntimeWaits, AreNoneWhereTheProgramComputes) {
+    const jax_program program(true);
+    const timeline data = program.capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    EXPECT_EQ(found_by(of, "synchronization"), nullptr);
+    const finding* const found = found_by(of, "host_code");
+    ASSERT_NE(found, nullptr);
+    EXPECT_THAT(found->title, HasSubstr("log"));
+}
+
+// A thread that launches no kernel copies 5 us after the second step began; a kernel of that step follows the copy.
+// Where the first step is 300 us shorter, all of it comes as much sooner, but for what the GPU was not ready for.
+TEST(XlaCopies, BeginAsLongAfterWhatTheThreadWithTheStepsDid) {
+    for (const bool launches_kernels : {false, true}) {
+        capture_builder capture;
+        const std::uint16_t own = capture.domain("prof");
+        thread_script& main = capture.thread("python");
+        thread_script& copier = capture.thread("xla_copy");
+        main.step(at(0), 0, own);
+        main.call(at(0), at(3), 1, launch_kernel, "kernel");
+        main.step(at(303), 1, own);
+        copier.call(at(308), at(311), 2, memcpy_async);
+        main.call(at(312), at(315), 3, launch_kernel, "kernel");
+        main.step(at(318), 2, own);
+        if (launches_kernels) copier.call(at(400), at(403), 4, launch_kernel, "kernel");
+        transfer_record copy = transfer_between(transfer_kind::memcpy, at(313), at(413), 2, 64, {});
+        copy.copy_kind = 1;
+        capture.kernel(1, at(5), at(15)).transfer(copy).kernel(3, at(414), at(424));
+        if (launches_kernels) capture.kernel(4, at(500), at(510));
+
+        const graph_of of(capture);
+        const host_event& copies = of.graph->events()[of.event_of(2)];
+        EXPECT_EQ(copies.is_beside, !launches_kernels);
+        const std::uint32_t step = of.boundary_at(static_cast<std::int64_t>(at(303)));
+        EXPECT_EQ(of.replayed(), 424 * us);
+        if (launches_kernels) {
+            EXPECT_EQ(copies.before, npos);
+            continue;
+        }
+        EXPECT_EQ(copies.before, step);
+        // The copy begins at 16, 1 us after the first kernel, the second kernel at 117.
+        EXPECT_EQ(of.gain(without_gap(step, 300 * us)), (424 - 127) * us);
+    }
+}
+
+}  // namespace
+}  // namespace prof::diagnose_test::jax_waits
