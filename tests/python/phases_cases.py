@@ -436,6 +436,47 @@ def cached():
     print(counters["inductor"]["fxgraph_cache_miss"], counters["inductor"]["fxgraph_cache_hit"], file=sys.stderr)
 
 
+def kernels():
+    """What compiles outside torch.compile, without a GPU: inductor's kernels, which fail, and a stand-in for Triton."""
+    import pathlib
+    import tempfile
+
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+    class Tuner(CachingAutotuner):
+        def __init__(self):
+            pass
+
+    for method in ("precompile", "autotune_to_one_config"):
+        try:
+            getattr(Tuner(), method)()
+        except AttributeError as failure:
+            print(failure)
+    known = set(sys.modules)
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder, "triton", "compiler")
+        place.mkdir(parents=True)
+        (place.parent / "__init__.py").touch()
+        (place / "__init__.py").touch()
+        (place / "compiler.py").write_text("""
+class Source:
+    def __init__(self, name):
+        self.name = name
+def compile(src, target=None, options=None):
+    return src.name.upper()
+""")
+        sys.path.insert(0, folder)
+        from triton.compiler import compiler
+        sys.path.remove(folder)
+    print(compiler.compile(compiler.Source("add_kernel")), compiler.compile(compiler.Source("add_kernel"), "other"))
+    try:
+        compiler.compile(None)
+    except AttributeError as failure:
+        print(failure)
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for case in sys.argv[1:]:

@@ -227,6 +227,10 @@ class Phases(unittest.TestCase):
         # Without anything of torch.compile's there is no phase.
         self.assertNotIn("compilation", "".join(row["path"] for row in self.run_again("recompiled", "--phases", "off")))
 
+    def test_kernels_that_are_compiled_outside_dynamo(self):
+        self.assertEqual(self.compiled(self.run_case("kernels")), {
+            "Triton kernels": 1, "Triton autotuning": 1, "add_kernel": 2, "Triton kernel": 1})
+
     def run_again(self, *arguments):
         for capture in (self.folder / "captures").glob("*.prof"):
             capture.unlink()

@@ -84,7 +84,7 @@ class Native:
     """libprof's functions as builtins of the interpreter: a call takes a tenth of the time of one by ctypes."""
 
     FASTCALL = 0x80
-    LATER = 4  # room for code objects that are watched later
+    LATER = 8  # room for code objects that are watched later
 
     def __init__(self, library, module_call, codes, on_start, on_end, on_module, next_sequence):
         python = ctypes.pythonapi
@@ -703,9 +703,15 @@ class Monitor:
             self.native.watch_end(code)
             self.set_events_of(code)
 
-    def watch_compiler(self, convert_frame):
-        """Dynamo's function that compiles, and the one around what is compiled outside it: a backward at its first
-        call, the recording of a CUDA graph."""
+    def watch_compiler(self, name, module):
+        """Called when a module that compiles has been imported."""
+        watch = {"torch._dynamo.convert_frame": self.watch_dynamo, "triton.compiler.compiler": self.watch_triton,
+                 "torch._inductor.runtime.triton_heuristics": self.watch_autotuning}
+        watch[name](module)
+
+    def watch_dynamo(self, convert_frame):
+        """The function that compiles, and the one around what is compiled outside it: a backward at its first call, the
+        recording of a CUDA graph."""
         phases = self.phases
 
         def compile_function(frame):
@@ -720,6 +726,27 @@ class Monitor:
         callback = sys.modules.get("torch._dynamo.callback")
         handler = getattr(callback, "CompilationCallbackHandler", None)
         self.watch_later(getattr(handler, "install_callbacks", None), compile_other)
+
+    def watch_autotuning(self, triton_heuristics):
+        """What inductor does at the first call of a kernel."""
+        tuner = getattr(triton_heuristics, "CachingAutotuner", None)
+        for method, name in (("precompile", "Triton kernels"), ("autotune_to_one_config", "Triton autotuning")):
+            self.watch_later(getattr(tuner, method, None), self.compile_as(name))
+
+    def compile_as(self, name):
+        return lambda frame: self.phases.begin(COMPILATION, Compiled(name, 0, None))
+
+    def watch_triton(self, compiler):
+        """Kernels of the program's own."""
+
+        def compile_kernel(frame):
+            try:
+                name = own_attributes(frame.f_locals["src"])["name"]
+            except (AttributeError, KeyError):
+                name = None
+            self.phases.begin(COMPILATION, Compiled(name if isinstance(name, str) else "Triton kernel", 0, None))
+
+        self.watch_later(getattr(compiler, "compile", None), compile_kernel)
 
 
 def own_attributes(of):
@@ -819,8 +846,10 @@ def wrap(torch, phases, warn):
     iterator.__next__ = around(iterator.__next__, lambda self: phases.begin(DATA, self))
 
 
-def wrap_compiler(phases, convert_frame):
-    """For Pythons without sys.monitoring."""
+def wrap_compiler(phases, name, convert_frame):
+    """For Pythons without sys.monitoring: dynamo alone."""
+    if name != "torch._dynamo.convert_frame":
+        return
     compile_frame = convert_frame._compile
     has_skip = "skip" in compile_frame.__code__.co_varnames
 
@@ -842,7 +871,7 @@ def wrap_compiler(phases, convert_frame):
 
 def start(torch, warn, modules=None):
     """Called once, when torch has been imported. `modules`: the scope of prof_modules.py. Raises if this PyTorch cannot
-    be observed. Returns the function to be called with the module torch._dynamo.convert_frame, once that is imported.
+    be observed. Returns the function to be called with the name and the module of each compiler that is imported.
     """
     library = Library()
     names = None

@@ -45,7 +45,7 @@ def warn(line):
         pass
 
 
-COMPILER = "torch._dynamo.convert_frame"
+COMPILERS = ("torch._dynamo.convert_frame", "torch._inductor.runtime.triton_heuristics", "triton.compiler.compiler")
 
 
 class ModuleWatch:
@@ -56,8 +56,10 @@ class ModuleWatch:
         asked = settings.get("PROF_PYTORCH", "")
         self.folder, self.settings, self.mode, self.was_asked = folder, settings, asked or "ranges", bool(asked)
         self.scripts = {"torch": "prof_torch.py", "triton._C.libproton": "prof_proton.py",
-                        "jax.profiler": "prof_jax.py", COMPILER: "prof_phases.py"}
+                        "jax.profiler": "prof_jax.py"}
+        self.scripts.update(dict.fromkeys(COMPILERS, "prof_phases.py"))
         self.watch_compiler = None  # of prof_phases.py, once that has started
+        self.compilers = []  # loaded before that
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.scripts:
@@ -98,8 +100,8 @@ class ModuleWatch:
                 return
             if name == "jax.profiler":
                 return self.observe_annotations(script, module)
-            if name == COMPILER:
-                return self.observe_compiler()
+            if name in COMPILERS:
+                return self.observe_compiler(name, module)
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
             if self.was_asked and name == "torch":
@@ -117,18 +119,18 @@ class ModuleWatch:
             if asked or hasattr(torch, "nn"):  # without torch.nn it is not PyTorch
                 warn("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
 
-        self.observe_compiler()
+        for compiler in self.compilers:
+            self.observe_compiler(*compiler)
 
-    def observe_compiler(self):
-        """Of torch.compile, which is imported with torch or later."""
-        compiler = sys.modules.get(COMPILER)
-        if self.watch_compiler is not None and compiler is not None:
-            watch, self.watch_compiler = self.watch_compiler, None
-            try:
-                watch(compiler)
-            except Exception as failure:
-                if self.settings.get("PROF_PHASES", ""):
-                    warn("torch.compile is not observed: " + str(failure).split("\n")[0])
+    def observe_compiler(self, name, module):
+        if self.watch_compiler is None:
+            self.compilers.append((name, module))
+            return
+        try:
+            self.watch_compiler(name, module)
+        except Exception as failure:
+            if self.settings.get("PROF_PHASES", ""):
+                warn(name + " is not observed: " + str(failure).split("\n")[0])
 
     def observe_annotations(self, script, profiler):
         asked = self.settings.get("PROF_PHASES", "")
