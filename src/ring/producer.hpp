@@ -124,6 +124,7 @@ public:
     }
     // Whether open_api() can record the call on the fast path.
     bool can_open_api() const noexcept { return !open_api_.is_kept && out_.has_room(2); }
+    bool keeps_open_api() const noexcept { return open_api_.is_kept != 0; }
     bool has_open_api() const noexcept { return open_api_.key != no_call; }
     // Whether the call is open. The driver's call inside a runtime call has the same key.
     bool is_inside_api(std::uint64_t key) const noexcept { return open_api_.key == key; }

@@ -226,7 +226,10 @@ TEST_F(Storage, EndsTheCaptureWhenTheDiskIsFull) {
         "memory)?\n");
     ASSERT_TRUE(std::regex_match(result.err, counts, line)) << result.err;
     const std::uint64_t pairs = counts[3].matched ? std::stoull(counts[3]) : 0;
-    EXPECT_EQ(records_in(whole.front()), kept + std::stoull(counts[1]) + 2 * pairs) << result.err;
+    // What the one call waits for is a record of its own, which is not made without the call.
+    const std::uint64_t accounted = kept + std::stoull(counts[1]) + 2 * pairs;
+    EXPECT_LE(accounted, records_in(whole.front())) << result.err;
+    EXPECT_GE(accounted + 1, records_in(whole.front())) << result.err;
 }
 
 // Writing is tried again while the program goes on. Nothing is lost if the records made meanwhile fit into memory.

@@ -94,7 +94,8 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
         r.category = cbid;
         r.flags = static_cast<std::uint8_t>(class_of_call(kind));
     });
-    if (kind == launch_kind::wait_event || kind == launch_kind::wait_stream) note_sync(out, kind, domain, cbid, data);
+    const bool has_sync = kind == launch_kind::wait_event || kind == launch_kind::wait_stream;
+    if (has_sync && out.keeps_open_api()) note_sync(out, kind, domain, cbid, data);
 }
 
 // The slow path of on_event().
