@@ -239,7 +239,7 @@ const char* prof_report_note(const prof_report* report, size_t index);
  * ("process_ranges"), what a step takes ("step", one row, or none if the capture has no whole step), the phases of
  * a step ("step_parts"), and the figures of the lines above its table: "answer" (one row, or none if the capture has no
  * GPU work), the parts of its busy and idle time ("answer_parts") and its longest steps ("answer_slowest"), and the
- * changes that would gain most ("gains"; not of a part or of a large capture). */
+ * changes that would gain most ("gains"; not of a part). */
 typedef struct prof_report_table {
     const char* key;     /* "rows": the name of its rows in JSON; unique in the report */
     const char* heading; /* "GPU time by kernel" */

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "analysis/projection/xla_names.hpp"
@@ -215,6 +218,16 @@ private:
     std::vector<std::int64_t> steps_ns_;  // without changes
 };
 
+void add_uneven(std::optional<finding> uneven, diagnosis& out) {
+    if (!uneven || out.share_of(uneven->gain_ns) < out.least_share) {
+        out.looked.emplace_back(uneven_steps_name);
+        return;
+    }
+    const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
+                                     [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
+    out.findings.insert(behind, std::move(*uneven));
+}
+
 // Warm-up that may be mistaken for work.
 void add_remarks(const whole_steps& steps, diagnosis& out) {
     if (out.has_steps && steps.steps.size() == 1 && steps.steps.front().is_first) {
@@ -269,7 +282,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
             "no_launches)");
         return out;
     }
-    examined_steps examined(data, att, options.step_function);
+    examined_steps examined(data, att, options.step_function, options.steps);
     const dependency_graph& graph = examined.graph;
     out.has_steps = graph.has_steps();
     out.steps = graph.step_count();
@@ -291,19 +304,34 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
                            .used = frameworks_of(data, !options.step_function.empty()),
                            .call_name = options.call_name};
     diagnostician(input, out).run();
-    if (auto uneven = find_uneven_steps(data, att, examined.steps, options, out.findings);
-        uneven && out.share_of(uneven->gain_ns) >= out.least_share) {
-        const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
-                                         [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
-        out.findings.insert(behind, std::move(*uneven));
-    } else {
-        out.looked.emplace_back(uneven_steps_name);
-    }
+    if (options.steps == nullptr) add_uneven(find_uneven_steps(data, att, examined.steps, options, out.findings), out);
     add_remarks(examined.steps, out);
     share_path(examined, att, out);
     if (!out.path_has_modules) out.no_modules = why_no_modules(input.used);
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
+}
+
+void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_is_slow) {
+    if (of.steps == 0) return;
+    const double factor = static_cast<double>(all.size()) / static_cast<double>(of.steps);
+    const auto extend = [factor](auto& value) {
+        const double extended = std::round(std::min(static_cast<double>(value) * factor, 9e18));
+        value = static_cast<std::remove_reference_t<decltype(value)>>(extended);
+    };
+    for (std::int64_t* const each : {&of.wall_ns, &of.replayed_ns, &of.together_ns, &of.path_ns}) extend(*each);
+    for (finding& each : of.findings) {
+        extend(each.cost_ns);
+        extend(each.gain_ns);
+        extend(each.steps);
+        for (finding_part& part : each.parts) {
+            extend(part.cost_ns);
+            extend(part.count);
+        }
+    }
+    for (path_share& each : of.path) extend(each.total_ns);
+    of.steps = all.size();
+    add_uneven(any_is_slow ? price_uneven_steps(lengths_of(all), of.findings) : std::nullopt, of);
 }
 
 }  // namespace prof

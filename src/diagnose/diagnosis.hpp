@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "record/record.hpp"
 #include "timeline/timeline.hpp"
 
@@ -84,9 +85,16 @@ struct diagnosis_options {
     std::string step_function{};  // of a shown_timeline (xla_phases.hpp); "" if there is none
     // What a CUDA call is called, by its domain and callback id.
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
+    // The steps to examine, which must outlive the call; null: those of the timeline, without the warm-up.
+    const whole_steps* steps = nullptr;
 };
 
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});
+
+// Makes the diagnosis of some of a program's steps (diagnosis_options::steps) one of all of them: what a step costs and
+// would gain stays, as far as the findings of the rules go, and the rule uneven_steps is asked of all lengths.
+// `any_is_slow`: whether there are slow steps (step_breakdown::slow) among all; else none is uneven.
+void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_is_slow);
 
 // The rules, by name and purpose, in the order in which they are asked.
 struct rule_description {

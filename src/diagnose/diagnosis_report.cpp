@@ -169,8 +169,7 @@ std::vector<report_part> diagnosis_parts(const diagnosis& of, const timeline& da
     return {std::move(findings), part_of(places_table(of, earliest_moment(data))), part_of(path_table(of, for_people))};
 }
 
-std::optional<std::vector<priced_change>> dearest_changes(const diagnosis& of, std::size_t most) {
-    if (!of.has_steps) return {};
+std::vector<priced_change> dearest_changes(const diagnosis& of, std::size_t most) {
     std::vector<priced_change> out;
     for (const finding& found : of.findings) {
         if (out.size() == most) break;

@@ -3,7 +3,6 @@
 // functions.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "analysis/reports/report_document.hpp"
@@ -16,7 +15,7 @@ namespace prof {
 // --from takes them. `for_people`: the dearest rows of the critical path, and a sum of the others.
 std::vector<report_part> diagnosis_parts(const diagnosis& of, const timeline& data, bool for_people);
 
-// The dearest findings, at most `most`; nothing if no step could be examined.
-std::optional<std::vector<priced_change>> dearest_changes(const diagnosis& of, std::size_t most = 3);
+// The dearest findings, at most `most`.
+std::vector<priced_change> dearest_changes(const diagnosis& of, std::size_t most = 3);
 
 }  // namespace prof

@@ -14,9 +14,10 @@
 namespace prof {
 
 struct examined_steps {
-    // The first two arguments must outlive it. `step_function`: as diagnosis_options.
-    examined_steps(const timeline& data, const attribution& att, std::string_view step_function)
-        : steps(without_warm_up(data, att, step_function)),
+    // The first two arguments must outlive it. `step_function`, and `given` if it is not null: as diagnosis_options.
+    examined_steps(const timeline& data, const attribution& att, std::string_view step_function,
+                   const whole_steps* given = nullptr)
+        : steps(given != nullptr ? *given : without_warm_up(data, att, step_function)),
           host(data, att),
           where(data, att, steps),
           graph(data, att, steps) {}

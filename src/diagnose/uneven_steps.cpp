@@ -19,9 +19,8 @@ std::string grown_part(const breakdown_row& row) {
 
 }  // namespace
 
-std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
-                                         const diagnosis_options& options, const std::vector<finding>& found) {
-    const std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
+std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengths_ns,
+                                          const std::vector<finding>& found) {
     if (lengths_ns.size() < least_uneven_steps) return {};
     const double longest = longest_usual(lengths_ns, 1.1);
     const auto middle_ns = static_cast<std::int64_t>(std::min(median(lengths_ns), 1e18));
@@ -38,6 +37,18 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
         if (other.steps <= out.steps + 1) explained_ns += other.gain_ns;
     }
     if (2 * explained_ns >= out.gain_ns) return {};
+    out.title = fmt::format("{} of {} steps are longer than the others", out.steps, lengths_ns.size());
+    out.bound = "as if they were as long as the median step";
+    out.advice = {"prof report --steps N:N+1 --report breakdown,idle shows one of them",
+                  "Any: saving, logging and evaluation every N steps; garbage collection (gc.freeze, gc.disable); "
+                  "batches of different sizes; another process on the machine"};
+    return out;
+}
+
+std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
+                                         const diagnosis_options& options, const std::vector<finding>& found) {
+    std::optional<finding> out = price_uneven_steps(lengths_of(steps.steps), found);
+    if (!out) return {};
     const auto broken_down = break_down(data, att, options.step_function);
     if (!broken_down || broken_down->slow.empty()) return {};
     for (const slow_step& slow : broken_down->slow) {
@@ -46,14 +57,9 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
         for (const whole_step& step : steps.steps) {
             if (step.number == slow.number) at_ns = step.start_ns;
         }
-        out.parts.push_back(
+        out->parts.push_back(
             {fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1, slow.length_ns, at_ns});
     }
-    out.title = fmt::format("{} of {} steps are longer than the others", out.steps, lengths_ns.size());
-    out.bound = "as if they were as long as the median step";
-    out.advice = {"prof report --steps N:N+1 --report breakdown,idle shows one of them",
-                  "Any: saving, logging and evaluation every N steps; garbage collection (gc.freeze, gc.disable); "
-                  "batches of different sizes; another process on the machine"};
     return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,5 +23,9 @@ inline constexpr std::size_t least_uneven_steps = 5;  // of fewer, none is unusu
 // `found` has findings that occur in no more steps than that and cost at least half of the price.
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
                                          const diagnosis_options& options, const std::vector<finding>& found);
+
+// The same without the steps' causes and places: of their lengths alone.
+std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengths_ns,
+                                          const std::vector<finding>& found);
 
 }  // namespace prof

@@ -7,6 +7,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/report_document.hpp"
+#include "analysis/selection/step_sample.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "timeline/timeline.hpp"
 
@@ -15,22 +16,29 @@ namespace prof {
 class capture_diagnosis {
 public:
     // The arguments must outlive it. `least_share`: as diagnosis_options.
-    capture_diagnosis(const timeline& data, const projection_options& projected, double least_share)
-        : data_(data), projected_(projected), least_share_(least_share) {}
+    capture_diagnosis(const timeline& data, const projection_options& projected, double least_share,
+                      const sample_limits& limits = {})
+        : data_(data), projected_(projected), least_share_(least_share), limits_(limits) {}
 
     // The report of that name (diagnosis_report.hpp). REQUIRES: it is one of them.
     report_part report(std::string_view name, bool for_people);
     // Adds the dearest changes to the parts of the document that begin with a step, unless the document is of a part of
-    // the capture, or the capture so large that people would wait for them.
+    // the capture. Of a large capture they are those of a sample of its steps (step_sample.hpp), so that nobody waits
+    // for them.
     void add_gains(report_document& document);
 
 private:
     const diagnosis& get();
+    std::optional<priced_changes> gains(const step_figures& of, const time_answer& answer);
 
     const timeline& data_;
     const projection_options& projected_;
     double least_share_;
+    sample_limits limits_;
     std::optional<diagnosis> made_;
 };
+
+// Adds the command that says more to the parts of the document that have, or may have, changes.
+void add_next_command(const timeline& data, report_document& document);
 
 }  // namespace prof

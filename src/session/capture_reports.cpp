@@ -153,6 +153,7 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                              .may_use_threads = settings.may_use_threads};
     report_document out = make_document(input, reports);
     diagnosed.add_gains(out);
+    if (for_people) add_next_command(data, out);
     return out;
 }
 

@@ -257,7 +257,9 @@ class Report(CommandLine):
 
     def test_standard_input_and_pipes_are_read(self):
         capture = self.capture()
-        expected = self.prof("report", capture).stdout
+        # What cannot be read again has no next command.
+        expected = "".join(line for line in self.prof("report", capture).stdout.splitlines(True)
+                           if "prof diagnose" not in line)  # fmt: skip
         with open(capture, "rb") as file:
             self.assertEqual(self.prof("report", "-", stdin=file).stdout, expected)
         pipe = self.dir / "pipe"

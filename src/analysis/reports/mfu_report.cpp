@@ -129,7 +129,8 @@ mfu_figures mfu_of(const report_input& input) {
     const bool by_gpu = steps && put_on_gpu(*steps, shown, input);
     shape_flops shapes;
     if (steps) {
-        shapes = measure_shape_flops(input.selected == nullptr ? shown.data() : input.selected->whole(), steps->whole);
+        shapes =
+            measure_shape_flops(input.selected == nullptr ? shown.data() : input.selected->whole(), steps->whole.steps);
     }
     mfu_figures out = measure_mfu(shown.data(), steps, input.flops_per_step, shapes);
     out.by_gpu = by_gpu;

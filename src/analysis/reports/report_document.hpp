@@ -65,6 +65,12 @@ struct priced_change {
     double share = 0;     // of a step
 };
 
+// The dearest changes, dearest first.
+struct priced_changes {
+    std::vector<priced_change> dearest{};
+    std::uint64_t sampled = 0;  // steps on which the prices rest; 0: all
+};
+
 // One report. Its tables have the same columns for programs, and are one table in CSV.
 struct report_part {
     std::string name{};      // of the report: "cuda_gpu_kern_sum"
@@ -75,8 +81,9 @@ struct report_part {
     // For people, before the tables: lines of any length, ready for a terminal, with blanks before them that show their
     // depth. An empty one divides.
     std::vector<std::string> paragraphs{};
-    // The dearest changes, where the steps were diagnosed; none: nothing was found.
-    std::optional<std::vector<priced_change>> gains{};
+    // Where the steps were diagnosed; none of them: nothing was found.
+    std::optional<priced_changes> gains{};
+    std::string next{};  // the command that says more about them; "": there is no more to say
     std::vector<table> tables{};
     std::vector<no_range_work> no_range{};  // of gpu-projection: the largest in the row "(no range)"
     // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:

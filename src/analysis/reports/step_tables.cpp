@@ -91,7 +91,7 @@ table gains_table(const report_part& of) {
               {},
               {}};
     out.rows_key = "gains";
-    for (const priced_change& gain : *of.gains) {
+    for (const priced_change& gain : of.gains->dearest) {
         out.rows.push_back({gain.rule, gain.title, gain.gain_ns, gain.share});
     }
     return out;

@@ -91,7 +91,7 @@ std::optional<step_figures> measure_steps(const timeline& data, const attributio
     }
     out.host_median_ns = median(std::move(lengths_ns));
     step_meter(data, att, found).run(out);
-    out.whole = std::move(found.steps);
+    out.whole = std::move(found);
     return out;
 }
 

@@ -32,8 +32,8 @@ struct step_figures {
     std::uint32_t witness = 0;  // what ended the observed steps (record/label.hpp); 0: unknown
     std::string function{};     // the jitted function whose executions are the steps; "" if there is none
     double host_median_ns = 0;
-    std::int64_t host_ns = 0;         // lengths of all these steps added
-    std::vector<whole_step> whole{};  // these steps
+    std::int64_t host_ns = 0;  // lengths of all these steps added
+    whole_steps whole{};       // these steps
     // Of the GPU operations whose launch began in one of these steps, on any thread, at whatever time they ran.
     bool has_gpu = false;         // false: no launch of GPU work was recorded, and the rest is 0
     std::int64_t gpu_sum_ns = 0;  // durations added; equals the sum over all parts

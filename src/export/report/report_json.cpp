@@ -182,7 +182,8 @@ json report_json(const capture_heading& capture, const report_part& part) {
     if (capture.selection) out["selection"] = selection_json(*capture.selection);
     if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
     if (part.has_step) out["answer"] = part.answer ? answer_json(*part.answer) : json();
-    if (part.gains) out["gains"] = gains_json(*part.gains);
+    if (part.gains) out["gains"] = gains_json(part.gains->dearest);
+    if (part.gains && part.gains->sampled != 0) out["gains_sampled_steps"] = part.gains->sampled;
     for (const table& of : part.tables) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
         out[of.rows_key] = rows_json(of);

@@ -185,17 +185,34 @@ std::string answer_text(const std::optional<step_figures>& steps, const std::opt
 }
 
 std::string gains_text(const report_part& part, const text_layout& layout) {
-    if (!part.gains) return {};
-    if (part.gains->empty()) return "gain: nothing was found that would make a step 1 % shorter\n";
-    const double step_ns = part.answer ? part.answer->of.step_median_ns : part.gains->front().gain_ns;
+    if (!part.gains) {
+        return part.next.empty() ? std::string()
+                                 : wrapped("gain: " + part.next + " looks for it", layout.width, indent);
+    }
+    const std::vector<priced_change>& gains = part.gains->dearest;
+    std::string basis;
+    if (part.gains->sampled != 0 && part.step) {
+        basis = fmt::format("by {} of {} steps", with_thousands(part.gains->sampled), with_thousands(part.step->steps));
+    }
+    if (gains.empty()) {
+        return wrapped("gain: nothing was found that would make a step 1 % shorter" +
+                           (basis.empty() ? std::string() : ", " + basis),
+                       layout.width, indent);
+    }
+    const double step_ns = part.answer ? part.answer->of.step_median_ns : gains.front().gain_ns;
     const step_times times(step_ns, 1);
     std::string out;
-    for (const priced_change& gain : *part.gains) {
+    for (const priced_change& gain : gains) {
         out += beginning_of(fmt::format("{} up to {} ({}): {}", out.empty() ? "gain:" : "     ",
                                         times.with_unit(gain.gain_ns), percent(gain.share), gain.title),
                             layout.width) +
                '\n';
     }
+    if (!part.next.empty()) {
+        basis += fmt::format("{}{}: {}where, and what to try", basis.empty() ? "" : "; ", part.next,
+                             basis.empty() ? "" : "by all of them, ");
+    }
+    if (!basis.empty()) out += wrapped(std::string(indent) + basis, layout.width, indent);
     return out;
 }
 
