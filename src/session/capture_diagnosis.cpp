@@ -73,7 +73,9 @@ void capture_diagnosis::add_gains(report_document& document) {
 void add_next_command(const timeline& data, report_document& document) {
     if (document.capture.selection || data.api_calls.empty()) return;
     std::error_code failed;
-    if (!std::filesystem::is_regular_file(document.capture.path, failed)) return;  // a pipe cannot be read again
+    const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
+    // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
+    if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) return;
     for (report_part& part : document.parts) {
         const bool has_more = part.answer && (!part.gains || !part.gains->dearest.empty());
         if (has_more) part.next = "prof diagnose " + terminal_safe(document.capture.path);
