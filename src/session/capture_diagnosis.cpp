@@ -75,7 +75,8 @@ void add_next_command(const timeline& data, report_document& document) {
     std::error_code failed;
     const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
     // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
-    if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) return;
+    const bool is_pipe = std::filesystem::exists(file) && !std::filesystem::is_regular_file(file);
+    if (is_pipe || document.capture.path == "-") return;
     for (report_part& part : document.parts) {
         const bool has_more = part.answer && (!part.gains || !part.gains->dearest.empty());
         if (has_more) part.next = "prof diagnose " + terminal_safe(document.capture.path);
