@@ -8,11 +8,13 @@ namespace {
 
 // From node to node of a CUDA graph.
 constexpr std::int64_t node_to_node_ns = 100;
-constexpr std::int64_t small_kernel_ns = 5'000;  // at most
+// An operation of up to this length may be over before the GPU has prepared the next one, whose launch came in time.
+// (Below small_kernel_ns, which is more, the host may be late with the launch.)
+constexpr std::int64_t unprepared_ns = 5'000;
 
-bool is_small(const gpu_op& op) noexcept { return op.end_ns - op.start_ns <= small_kernel_ns; }
+bool is_short(const gpu_op& op) noexcept { return op.end_ns - op.start_ns <= unprepared_ns; }
 
-// Operations that waited for their launch, and runs of small ones, follow each other as in a CUDA graph.
+// Operations that waited for their launch, and runs of short ones, follow each other as in a CUDA graph.
 void add_graph(const rule_input& input, suspect& to) {
     for (const event_change& change : to.changes.events) {
         const std::uint32_t index = input.graph.events()[change.event].call;
@@ -26,7 +28,7 @@ void add_graph(const rule_input& input, suspect& to) {
             const gpu_op& previous = input.data.ops[needs.previous];
             if (previous.launch == of.launch) continue;  // both are in a graph
             const bool has_waited = of.start_ns - previous.end_ns > needs.after_previous_ns;
-            if (!has_waited && !(is_small(of) && is_small(previous))) continue;
+            if (!has_waited && !(is_short(of) && is_short(previous))) continue;
             to.changes.ops.push_back({.op = op, .next_less_ns = needs.after_previous_ns - node_to_node_ns});
         }
     }
