@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "record/activities.hpp"
 #include "record/record.hpp"
@@ -43,26 +44,26 @@ inline constexpr launch_call launch_calls[] = {
 
 inline constexpr std::size_t cbid_table_size = 1024;  // ids are below it
 
-// One table lookup; `none` for a call that is not in the list.
-inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
+// A member of the call's launch_call; zero for a call that is not in the list. One table lookup.
+template <auto member>
+inline auto member_of_call(api_domain domain, std::uint32_t cbid) noexcept {
+    using value = std::remove_cvref_t<decltype(launch_calls[0].*member)>;
     static constexpr auto table = [] {
-        std::array<std::array<launch_kind, cbid_table_size>, 3> kinds{};
+        std::array<std::array<value, cbid_table_size>, 3> values{};
         for (const launch_call& call : launch_calls)
-            kinds[static_cast<std::size_t>(call.domain)][call.cbid] = call.kind;
-        return kinds;
+            values[static_cast<std::size_t>(call.domain)][call.cbid] = call.*member;
+        return values;
     }();
-    return cbid < cbid_table_size ? table[static_cast<std::size_t>(domain)][cbid] : launch_kind::none;
+    return cbid < cbid_table_size ? table[static_cast<std::size_t>(domain)][cbid] : value{};
 }
 
+// `none` for a call that is not in the list.
+inline launch_kind kind_of_call(api_domain domain, std::uint32_t cbid) noexcept {
+    return member_of_call<&launch_call::kind>(domain, cbid);
+}
 // launch_call::is_per_thread.
 inline bool is_per_thread(api_domain domain, std::uint32_t cbid) noexcept {
-    static constexpr auto table = [] {
-        std::array<std::array<bool, cbid_table_size>, 3> flags{};
-        for (const launch_call& call : launch_calls)
-            flags[static_cast<std::size_t>(call.domain)][call.cbid] = call.is_per_thread;
-        return flags;
-    }();
-    return cbid < cbid_table_size && table[static_cast<std::size_t>(domain)][cbid];
+    return member_of_call<&launch_call::is_per_thread>(domain, cbid);
 }
 
 // Whether the call becomes a stream_sync record, and no call.

@@ -234,17 +234,21 @@ std::uint64_t cupti_now() noexcept {
 // first.
 bool cupti_stream_key(void* handle, std::uint64_t& key) noexcept {
     const auto stream = static_cast<CUstream>(handle);
-    const auto stream_id = callbacks.stream_id.load();
-    const auto context_id = callbacks.context_id.load();
     CUresult (*context_of)(CUstream, CUcontext*) = nullptr;
     CUcontext context = nullptr;
+    if (find(loaded_driver(), "cuStreamGetCtx", context_of) && context_of(stream, &context) != CUDA_SUCCESS) {
+        context = nullptr;
+    }
+    return cupti_stream_key_in(context, stream, key);
+}
+
+bool cupti_stream_key_in(CUcontext context, CUstream stream, std::uint64_t& key) noexcept {
+    const auto stream_id = callbacks.stream_id.load();
+    const auto context_id = callbacks.context_id.load();
     std::uint32_t context_number = 0;
     std::uint32_t stream_number = 0;
     if (stream_id == nullptr || context_id == nullptr) return false;
-    if (find(loaded_driver(), "cuStreamGetCtx", context_of) && context_of(stream, &context) == CUDA_SUCCESS &&
-        context_id(context, &context_number) != CUPTI_SUCCESS) {
-        context_number = 0;
-    }
+    if (context != nullptr && context_id(context, &context_number) != CUPTI_SUCCESS) return false;
     if (stream_id(context, stream, 0, &stream_number) != CUPTI_SUCCESS) return false;
     key = stream_key(context_number, stream_number);
     return true;

@@ -71,5 +71,7 @@ void CUPTIAPI on_event(void* none, CUpti_CallbackDomain domain, CUpti_CallbackId
 // CUPTI's clock in ns, and CUPTI's ids of a stream (stream_key()), while CUPTI is attached.
 std::uint64_t cupti_now() noexcept;
 bool cupti_stream_key(void* stream, std::uint64_t& key) noexcept;
+// Of a stream of this context; nullptr: of the current one, which then counts as 0.
+bool cupti_stream_key_in(CUcontext context, CUstream stream, std::uint64_t& key) noexcept;
 
 }  // namespace prof

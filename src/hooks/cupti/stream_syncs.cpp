@@ -34,15 +34,7 @@ sync_call read_call(launch_kind kind, const void* params) noexcept {
 
 // A default stream has no handle of its own: it is one of each context.
 bool default_stream_key(CUstream stream, CUcontext context, std::uint64_t& key) noexcept {
-    const auto stream_id = callbacks.stream_id.load();
-    const auto context_id = callbacks.context_id.load();
-    std::uint32_t context_number = 0;
-    std::uint32_t stream_number = 0;
-    if (stream_id == nullptr || context_id == nullptr || context == nullptr) return false;
-    if (context_id(context, &context_number) != CUPTI_SUCCESS) return false;
-    if (stream_id(context, stream, 0, &stream_number) != CUPTI_SUCCESS) return false;
-    key = stream_key(context_number, stream_number);
-    return true;
+    return context != nullptr && cupti_stream_key_in(context, stream, key);
 }
 
 bool find_stream(producer& out, CUstream stream, bool per_thread, const CUpti_CallbackData& data,
