@@ -60,23 +60,13 @@ private:
     }
 
     void copy_the_rest() {
-        out_.properties = whole_.properties;
-        if (times_ != nullptr) out_.properties.erase("last_step_on_gpu_ns");  // the whole's
-        out_.activities = whole_.activities;
-        out_.threads = whole_.threads;
-        out_.domains = whole_.domains;
-        out_.category_names = whole_.category_names;
-        out_.stream_names = whole_.stream_names;
+        out_ = frame_of(whole_, times_ != nullptr);
         out_.work_parents = whole_.work_parents;
         out_.kernels = whole_.kernels;
         out_.transfers = whole_.transfers;
         out_.graphs = whole_.graphs;
-        out_.places = whole_.places;
         out_.graph_nodes = whole_.graph_nodes;
-        out_.capture_begins = whole_.capture_begins;
-        out_.devices = whole_.devices;
         out_.windows = whole_.windows;
-        out_.quality = whole_.quality;
         out_.start_ns = whole_.start_ns;
         out_.end_ns = whole_.end_ns;
         out_.name_table = whole_.name_table;
@@ -294,6 +284,22 @@ private:
 };
 
 }  // namespace
+
+timeline frame_of(const timeline& whole, bool is_cut) {
+    timeline out;
+    out.properties = whole.properties;
+    if (is_cut) out.properties.erase("last_step_on_gpu_ns");  // the whole's
+    out.activities = whole.activities;
+    out.threads = whole.threads;
+    out.domains = whole.domains;
+    out.category_names = whole.category_names;
+    out.stream_names = whole.stream_names;
+    out.places = whole.places;
+    out.capture_begins = whole.capture_begins;
+    out.devices = whole.devices;
+    out.quality = whole.quality;
+    return out;
+}
 
 timeline part_of(const timeline& whole, attribution& att, const kept_entities& kept, const time_spans* times) {
     return part_maker(whole, att, kept, times).run();

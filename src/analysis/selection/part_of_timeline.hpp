@@ -26,4 +26,8 @@ struct kept_entities {
 // `att` becomes that of the result.
 timeline part_of(const timeline& whole, attribution& att, const kept_entities& kept, const time_spans* times);
 
+// What every part has of the whole as it is: properties, threads, domains, the names of categories and streams, places,
+// devices and the notes on quality. `is_cut`: the part is one of times.
+timeline frame_of(const timeline& whole, bool is_cut);
+
 }  // namespace prof

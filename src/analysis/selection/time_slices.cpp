@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/selection/part_of_timeline.hpp"
+
 namespace prof {
 namespace {
 
@@ -201,17 +203,7 @@ private:
     }
 
     void copy_frame() {
-        out_.properties = whole_.properties;
-        out_.properties.erase("last_step_on_gpu_ns");  // the whole's
-        out_.activities = whole_.activities;
-        out_.threads = whole_.threads;
-        out_.domains = whole_.domains;
-        out_.category_names = whole_.category_names;
-        out_.stream_names = whole_.stream_names;
-        out_.places = whole_.places;
-        out_.capture_begins = whole_.capture_begins;
-        out_.devices = whole_.devices;
-        out_.quality = whole_.quality;
+        out_ = frame_of(whole_, true);
         for (const time_span& span : spans_) {
             timeline_window& window = out_.windows.emplace_back();
             window.start_ns = span.start_ns;
