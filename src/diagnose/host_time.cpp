@@ -101,15 +101,7 @@ private:
             if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
             add_stretch(index, step, cause, place, start_ns, end_ns);
         };
-        host_.for_each_range(event.thread, from_ns, event.start_ns,
-                             [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
-                                 const std::uint32_t home = home_of(event);
-                                 if (range != npos || home == event.thread) {
-                                     add_range(start_ns, end_ns, range);
-                                 } else {
-                                     host_.for_each_range(home, start_ns, end_ns, add_range);
-                                 }
-                             });
+        host_.for_each_range(event.thread, home_of(event), from_ns, event.start_ns, add_range);
     }
 
     void add_runtime_wait(std::uint32_t index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
@@ -140,8 +132,7 @@ private:
     std::uint32_t home_of(const host_event& event) const { return graph_.home_of(event.thread); }
 
     std::uint32_t place_at(const host_event& event, std::int64_t ns) const {
-        std::uint32_t range = host_.range_at(event.thread, ns);
-        if (range == npos && home_of(event) != event.thread) range = host_.range_at(home_of(event), ns);
+        const std::uint32_t range = host_.range_at(event.thread, home_of(event), ns);
         return range == npos ? 0 : where_.of(range);
     }
 

@@ -148,14 +148,7 @@ private:
                                   }
                               });
         };
-        host_.for_each_range(thread, piece.start_ns, piece.end_ns,
-                             [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
-                                 if (range != npos || home == thread) {
-                                     add_place(start_ns, end_ns, range);
-                                 } else {
-                                     host_.for_each_range(home, start_ns, end_ns, add_place);
-                                 }
-                             });
+        host_.for_each_range(thread, home, piece.start_ns, piece.end_ns, add_place);
     }
 
     std::string name_of(const gpu_op& op) const {
@@ -171,8 +164,7 @@ private:
     }
 
     std::string place_at(std::uint32_t thread, std::int64_t ns) {
-        std::uint32_t range = host_.range_at(thread, ns);
-        if (range == npos) range = host_.range_at(graph_.home_of(thread), ns);
+        const std::uint32_t range = host_.range_at(thread, graph_.home_of(thread), ns);
         return range == npos ? std::string() : where_.path(where_.of(range));
     }
 

@@ -75,10 +75,7 @@ private:
         bool is_ambiguous = false;  // several threads may have caused the work
     };
 
-    const open_node& node(std::uint32_t index) const noexcept {
-        const std::size_t own = data_.open_nodes.size();
-        return index < own ? data_.open_nodes[index] : out_.extra_nodes[index - own];
-    }
+    const open_node& node(std::uint32_t index) const noexcept { return list_node(data_, out_, index); }
     std::uint32_t innermost(std::uint32_t head) const noexcept { return head == npos ? npos : node(head).range; }
     const gpu_op& first_op(const timeline_api_call& call) const noexcept {
         return data_.ops[data_.ops_by_launch[call.first_op]];

@@ -9,6 +9,7 @@
 // operations.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -92,14 +93,25 @@ void for_each_replayed_range(const attribution& att, std::size_t op, TVisit&& vi
     for (std::uint32_t i = att.captured[op]; i != npos; i = att.replayed[i].parent) visit(i);
 }
 
+// A node of the lists in `open` and `adopted_open`.
+inline const open_node& list_node(const timeline& data, const attribution& att, std::uint32_t index) noexcept {
+    const std::size_t own = data.open_nodes.size();
+    return index < own ? data.open_nodes[index] : att.extra_nodes[index - own];
+}
+
+// The thread under whose ranges an operation was adopted; npos: it was not, or there were none.
+inline std::uint32_t adopting_thread(const timeline& data, const attribution& att, std::size_t op) noexcept {
+    if (att.adopted[op] == 0 || att.adopted_open[op] == npos) return npos;
+    return data.ranges[list_node(data, att, att.adopted_open[op]).range].thread;
+}
+
 // Calls visit(range index) for every range open at its launch for which operation `op` counts, latest opened first.
 // Hidden ranges are skipped.
 template <typename TVisit>
 void for_each_open_range(const timeline& data, const attribution& att, std::size_t op, TVisit&& visit) {
     for (const std::uint32_t head : {att.open[op], att.adopted_open[op]}) {
         for (std::uint32_t node = head; node != npos;) {
-            const auto base = static_cast<std::uint32_t>(data.open_nodes.size());
-            const open_node& n = node < base ? data.open_nodes[node] : att.extra_nodes[node - base];
+            const open_node& n = list_node(data, att, node);
             if (!att.hidden.contains(data.ranges[n.range])) visit(n.range);
             node = n.below;
         }

@@ -64,16 +64,11 @@ void graph_ranges::add(const finder& find) {
     }
 }
 
-const open_node& graph_ranges::list_node(std::uint32_t index) const noexcept {
-    const std::size_t own = data_.open_nodes.size();
-    return index < own ? data_.open_nodes[index] : att_.extra_nodes[index - own];
-}
-
 std::int64_t graph_ranges::capture_began_ns(const timeline_graph_node& node, const captured_at& at) const {
     const std::int64_t own_ns = capture_began_ns(node.thread, node);
     if (at.adopted_open == npos) return own_ns;
     // Either the other thread captures and this one helps, or this one captures while the other waits.
-    const std::uint32_t other = data_.ranges[list_node(at.adopted_open).range].thread;
+    const std::uint32_t other = data_.ranges[list_node(data_, att_, at.adopted_open).range].thread;
     return std::max(own_ns, capture_began_ns(other, node));
 }
 
@@ -95,8 +90,8 @@ std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const capt
     state& made = states_.emplace_back();
     made.is_ambiguous = at.is_ambiguous;
     for (const std::uint32_t head : {at.open, at.adopted_open}) {
-        for (std::uint32_t i = head; i != npos; i = list_node(i).below) {
-            const std::uint32_t range = list_node(i).range;
+        for (std::uint32_t i = head; i != npos; i = list_node(data_, att_, i).below) {
+            const std::uint32_t range = list_node(data_, att_, i).range;
             if (!att_.hidden.contains(data_.ranges[range])) made.ranges.push_back(range);
         }
     }

@@ -50,7 +50,6 @@ private:
     std::uint32_t state_of(const timeline_graph_node& node, const captured_at& at);
     std::int64_t capture_began_ns(const timeline_graph_node& node, const captured_at& at) const;
     std::int64_t capture_began_ns(std::uint32_t thread, const timeline_graph_node& node) const;
-    const open_node& list_node(std::uint32_t index) const noexcept;
     std::uint32_t place(std::uint32_t op, const state& captured);
     std::uint32_t child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range, std::uint32_t depth);
 

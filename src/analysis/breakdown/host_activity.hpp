@@ -57,8 +57,26 @@ public:
         }
     }
 
+    // The same, but where the thread is in no range, with those of `home`, for which it works; itself if for none.
+    template <typename TVisit>
+    void for_each_range(std::uint32_t thread, std::uint32_t home, std::int64_t from_ns, std::int64_t to_ns,
+                        TVisit&& visit) const {
+        for_each_range(thread, from_ns, to_ns, [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+            if (range != npos || home == thread) {
+                visit(start_ns, end_ns, range);
+            } else {
+                for_each_range(home, start_ns, end_ns, visit);
+            }
+        });
+    }
+
     // The innermost range; npos: none.
     std::uint32_t range_at(std::uint32_t thread, std::int64_t ns) const;
+    // Where the thread is in none, that of `home`, as above.
+    std::uint32_t range_at(std::uint32_t thread, std::uint32_t home, std::int64_t ns) const {
+        const std::uint32_t own = range_at(thread, ns);
+        return own != npos || home == thread ? own : range_at(home, ns);
+    }
     // The call in which the thread is; npos: in none.
     std::uint32_t call_at(std::uint32_t thread, std::int64_t ns) const;
 

@@ -90,14 +90,9 @@ idle_causes::actors idle_causes::who(const idle_gap& gap) const {
     if (gap.next == npos) return {step_thread_, step_thread_};
     const std::uint32_t launch = data_.ops[gap.next].launch;
     if (launch == npos) return {};
-    actors out{data_.api_calls[launch].thread, data_.api_calls[launch].thread};
-    if (att_.adopted[gap.next] != 0 && att_.adopted_open[gap.next] != npos) {
-        const std::uint32_t node = att_.adopted_open[gap.next];
-        const auto base = static_cast<std::uint32_t>(data_.open_nodes.size());
-        const open_node& head = node < base ? data_.open_nodes[node] : att_.extra_nodes[node - base];
-        out.home = data_.ranges[head.range].thread;
-    }
-    return out;
+    const std::uint32_t thread = data_.api_calls[launch].thread;
+    const std::uint32_t home = adopting_thread(data_, att_, gap.next);
+    return {thread, home == npos ? thread : home};
 }
 
 void idle_causes::divide(const idle_gap& gap) {
@@ -155,13 +150,7 @@ void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_
         if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
         add(start_ns, end_ns, cause, npos, place);
     };
-    host_.for_each_range(by.thread, from_ns, to_ns, [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t own) {
-        if (own != npos || by.home == by.thread) {
-            add_at(start_ns, end_ns, own);
-        } else {
-            host_.for_each_range(by.home, start_ns, end_ns, add_at);
-        }
-    });
+    host_.for_each_range(by.thread, by.home, from_ns, to_ns, add_at);
 }
 
 // From `from_ns` on, the operation is launched.
@@ -218,8 +207,7 @@ bool idle_causes::copies_pageable(std::uint32_t call) const {
 }
 
 std::uint32_t idle_causes::place_at(const actors& by, std::int64_t ns) const {
-    std::uint32_t range = host_.range_at(by.thread, ns);
-    if (range == npos && by.home != by.thread) range = host_.range_at(by.home, ns);
+    const std::uint32_t range = host_.range_at(by.thread, by.home, ns);
     return range == npos ? 0 : where_.of(range);
 }
 

@@ -123,11 +123,9 @@ void dependency_graph::hand_over(const attribution& att) {
     std::iota(homes_.begin(), homes_.end(), 0U);
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> adopted;  // thread and home → operations
     for (std::size_t op = 0; op < data_->ops.size(); ++op) {
-        if (att.adopted[op] == 0 || att.adopted_open[op] == npos || data_->ops[op].launch == npos) continue;
-        const auto base = static_cast<std::uint32_t>(data_->open_nodes.size());
-        const std::uint32_t node = att.adopted_open[op];
-        const open_node& head = node < base ? data_->open_nodes[node] : att.extra_nodes[node - base];
-        ++adopted[{data_->api_calls[data_->ops[op].launch].thread, data_->ranges[head.range].thread}];
+        const std::uint32_t home = adopting_thread(*data_, att, op);
+        if (home == npos || data_->ops[op].launch == npos) continue;
+        ++adopted[{data_->api_calls[data_->ops[op].launch].thread, home}];
     }
     if (adopted.empty()) return;
     std::vector<std::uint64_t> most(data_->threads.size(), 0);
