@@ -24,10 +24,11 @@ constexpr std::uint64_t counted_steps = 12;  // the first of 13 is warm-up
 std::uint64_t at(std::uint64_t time_us) { return 1'000'000 + 1'000 * time_us; }
 
 // Each step executes a function of 500 us, whose value the host needs to prepare for 150 us, and then one of 200 us.
-// The host is outside ranges while it waits, and returns 4 us after the end; or, with `is_busy`, it computes in a
-// range.
+// The host is outside ranges while it waits, and returns 4 us after the end, in one of `often` steps `late` us
+// later; or, with
+// `is_busy`, it computes in a range.
 struct jax_program {
-    explicit jax_program(bool is_busy) {
+    explicit jax_program(bool is_busy, std::uint64_t late = 0, std::uint64_t often = 3) {
         std::uint64_t host = 0;
         std::uint64_t gpu_free = 0;
         for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
@@ -35,7 +36,7 @@ struct jax_program {
             if (step > counted_steps) break;
             gpu_free = execute(host, "jit_train", std::max(host + 7, gpu_free + 1), 500);
             if (is_busy) main.push(at(host + 8), "log").pop(at(gpu_free + 4));
-            host = gpu_free + 4;
+            host = gpu_free + 4 + (step % often == 0 ? late : 0);
             main.push(at(host), "prepare").pop(at(host + 150));
             host += 150;
             gpu_free = execute(host, "jit_update", std::max(host + 7, gpu_free + 1), 200);
@@ -77,6 +78,20 @@ TEST(XlaRuntimeWaits, HaveThePriceOfWhatTheGpuLacksAfterwards) {
     EXPECT_EQ(found->steps, counted_steps);
     const double gain_us = of.per_step(found->gain_ns) / 1'000;
     EXPECT_NEAR(gain_us, (500 + 4 + 150 + 7 + 200 + 1) - (500 + 1 + 200 + 1), 2);
+}
+
+// Woken late in some of the steps, it has waited nevertheless; and if it is always so late, it does something else.
+TEST(XlaRuntimeWaits, MayEndLateInSomeOfTheSteps) {
+    for (const std::uint64_t often : {3U, 1U}) {
+        const jax_program program(false, 700, often);
+        const timeline data = program.capture.build();
+        const diagnosis of = diagnose(data, attribute(data));
+        const finding* const found = found_by(of, "synchronization");
+        ASSERT_EQ(found != nullptr, often == 3) << often;
+        if (found != nullptr) {
+            EXPECT_EQ(found->steps, counted_steps);
+        }
+    }
 }
 
 // In a range of the program's, it computed.

@@ -96,6 +96,42 @@ TEST(Replay, WaitingWithNothingQueuedBehindGainsOnlyTheWayBack) {
     EXPECT_EQ(of.graph->gain(all), (3 * 509 - 1'507) * us);
 }
 
+// The host waits for the kernel of the step before, of which there is one before the counted steps, too. The gain of a
+// step does not depend on how many are counted.
+TEST(Replay, ShorterWorkGainsAsMuchInFewSteps) {
+    constexpr std::size_t steps = 8;
+    const auto program_of = [](std::int64_t kernel_ns, std::int64_t host_ns) {
+        code out;
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            out.push_back({action::step});
+            out.push_back({action::launch, kernel_ns});
+            out.push_back({.what = action::record_event, .event = step + 1});
+            out.push_back({action::compute, host_ns});
+            if (step > 0) out.push_back({.what = action::wait_event, .event = step});
+        }
+        out.push_back({action::step});
+        return std::vector<code>{out};
+    };
+    const std::int64_t host_ns = 200 * us;
+    // By so much, and then the GPU or the host is what takes longest.
+    for (const std::int64_t less_ns : {600 * us, 990 * us}) {
+        const simulation run(program_of(1'000 * us, host_ns), {});
+        const simulation shorter(program_of(1'000 * us - less_ns, host_ns), {});
+        const auto period_ns = [&](const simulation& of) { return of.steps_ns[steps - 1] - of.steps_ns[steps - 2]; };
+        const std::int64_t gained_ns = period_ns(run) - period_ns(shorter);
+        EXPECT_LE(std::abs(gained_ns - std::min(less_ns, 795 * us)), 5 * us);
+        for (std::size_t counted = 1; counted < steps; ++counted) {
+            const graph_of of(run.capture, steps - counted);
+            replay_changes changes;
+            for (std::uint32_t op = 0; op < of.data.ops.size(); ++op) {
+                changes.ops.push_back({.op = op, .less_ns = less_ns});
+            }
+            const std::int64_t each_ns = of.gain(changes) / static_cast<std::int64_t>(counted);
+            EXPECT_LE(std::abs(each_ns - gained_ns), 10 * us) << counted << " steps, " << less_ns << " ns less";
+        }
+    }
+}
+
 TEST(Replay, OfAGpuThatIsAlwaysBusyIsItsTime) {
     const recorded_steps of({{action::launch, 400 * us}, {action::launch, 400 * us}, {action::compute, 50 * us}}, 5);
     const std::int64_t busy_ns = 5 * us + 10 * 400 * us + 9 * us;

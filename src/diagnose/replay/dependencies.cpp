@@ -52,6 +52,7 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     measure_work();
     measure_usual();
     find_needs();
+    if (has_steps_ && steps.thread != npos) find_work_across_edges(steps.thread);
 }
 
 void dependency_graph::find_runs(const whole_steps& steps) {
@@ -322,38 +323,71 @@ bool dependency_graph::copies_back(const host_event& event) const {
 }
 
 void dependency_graph::find_runtime_waits(std::uint32_t thread, const host_activity& host) {
-    constexpr std::int64_t most_after_ns = 500'000;  // from an operation's end until the thread does something else
+    // At a place where the thread waits, it mostly does something else within so long, or an eighth of the wait, after
+    // the operation's end. It may be woken late, or do more then.
+    constexpr std::int64_t most_after_ns = 500'000;
+    struct place {
+        std::vector<std::pair<std::uint32_t, runtime_wait>> waits;  // by event
+        std::size_t soon = 0;
+    };
+    std::map<std::pair<std::uint16_t, std::uint32_t>, place> places;  // by function; of boundaries as if of none
     std::size_t hint = 0;
-    const std::vector<gpu_op>& ops = data_->ops;
-    for (host_event& event : events_) {
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+        const host_event& event = events_[i];
         if (event.before == npos || (event.thread != thread && !copies_back(event))) continue;
-        const std::int64_t from_ns = events_[event.before].end_ns;
-        if (event.start_ns - from_ns <= held_up_ns) continue;
-        hint =
-            partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.start_ns; });
-        std::size_t found = SIZE_MAX;
-        for (std::size_t back = 1; back <= std::min(hint, most_looked_at); ++back) {
-            const gpu_op& op = ops[hint - back];
-            if (op.end_ns <= from_ns || op.end_ns > event.start_ns) continue;
-            // What another thread launched meanwhile is a value that this one needs, or nothing to it.
-            const bool is_later = op.launch != npos && data_->api_calls[op.launch].start_ns >= from_ns;
-            if (is_later && !is_to_host(op)) continue;
-            if (found == SIZE_MAX || op.end_ns > ops[found].end_ns) found = hint - back;
+        const std::optional<runtime_wait> wait = runtime_wait_before(event, thread, host, hint);
+        if (!wait) continue;
+        std::pair<std::uint16_t, std::uint32_t> function{UINT16_MAX, npos};
+        if (event.call != npos) {
+            const timeline_api_call& call = data_->api_calls[event.call];
+            function = {static_cast<std::uint16_t>(call.domain), call.cbid};
         }
-        if (found == SIZE_MAX) continue;
-        const std::int64_t ended_ns = ops[found].end_ns;
-        std::int64_t idle_before_ns = 0;
-        std::int64_t idle_after_ns = 0;
-        host.for_each_range(thread, from_ns, event.start_ns,
-                            [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
-                                if (range != npos) return;
-                                idle_before_ns += std::max<std::int64_t>(std::min(end_ns, ended_ns) - start_ns, 0);
-                                idle_after_ns += std::max<std::int64_t>(end_ns - std::max(start_ns, ended_ns), 0);
-                            });
-        if (idle_before_ns <= held_up_ns || idle_after_ns > most_after_ns) continue;
-        event.runtime_waits_for = static_cast<std::uint32_t>(found);
-        event.work_before_wait_ns = narrow(ended_ns - from_ns - idle_before_ns);
+        place& of = places[function];
+        of.waits.emplace_back(i, *wait);
+        if (wait->idle_after_ns <= std::max(most_after_ns, wait->idle_before_ns / 8)) ++of.soon;
     }
+    for (const auto& [function, of] : places) {
+        if (2 * of.soon < of.waits.size()) continue;
+        for (const auto& [event, wait] : of.waits) {
+            events_[event].runtime_waits_for = wait.op;
+            events_[event].work_before_wait_ns = wait.work_before_ns;
+        }
+    }
+}
+
+// A wait in XLA's runtime between the event before and `event`, if there may have been one.
+std::optional<dependency_graph::runtime_wait> dependency_graph::runtime_wait_before(const host_event& event,
+                                                                                    std::uint32_t thread,
+                                                                                    const host_activity& host,
+                                                                                    std::size_t& hint) const {
+    const std::vector<gpu_op>& ops = data_->ops;
+    const std::int64_t from_ns = events_[event.before].end_ns;
+    if (event.start_ns - from_ns <= held_up_ns) return {};
+    hint = partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.start_ns; });
+    std::size_t found = SIZE_MAX;
+    for (std::size_t back = 1; back <= std::min(hint, most_looked_at); ++back) {
+        const gpu_op& op = ops[hint - back];
+        if (op.end_ns <= from_ns || op.end_ns > event.start_ns) continue;
+        // What another thread launched meanwhile is a value that this one needs, or nothing to it.
+        const bool is_later = op.launch != npos && data_->api_calls[op.launch].start_ns >= from_ns;
+        if (is_later && !is_to_host(op)) continue;
+        if (found == SIZE_MAX || op.end_ns > ops[found].end_ns) found = hint - back;
+    }
+    if (found == SIZE_MAX) return {};
+    const std::int64_t ended_ns = ops[found].end_ns;
+    std::int64_t idle_before_ns = 0;
+    std::int64_t idle_after_ns = 0;
+    host.for_each_range(thread, from_ns, event.start_ns,
+                        [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+                            if (range != npos) return;
+                            idle_before_ns += std::max<std::int64_t>(std::min(end_ns, ended_ns) - start_ns, 0);
+                            idle_after_ns += std::max<std::int64_t>(end_ns - std::max(start_ns, ended_ns), 0);
+                        });
+    if (idle_before_ns <= held_up_ns) return {};
+    return runtime_wait{.op = static_cast<std::uint32_t>(found),
+                        .work_before_ns = narrow(ended_ns - from_ns - idle_before_ns),
+                        .idle_before_ns = idle_before_ns,
+                        .idle_after_ns = idle_after_ns};
 }
 
 // The latest operation to end during the call, among those launched before it; those of its own thread first, unless it
@@ -441,6 +475,40 @@ void dependency_graph::find_stream_needs() {
         if (after_ns < -clock_tolerance_ns) continue;
         stream_needs_.push_back({wait.op, wait.waits_for, 0});
         ops_[wait.op].has_stream_needs = true;
+    }
+}
+
+// Of each run, how long its host waited for work from before it, and what work it left.
+void dependency_graph::find_work_across_edges(std::uint32_t thread) {
+    const auto run_at = [&](std::int64_t ns, std::size_t& hint) -> step_run* {
+        hint = partition_point_near(runs_.size(), hint, [&](std::size_t at) { return runs_[at].start_ns <= ns; });
+        return hint > 0 && ns < runs_[hint - 1].end_ns ? &runs_[hint - 1] : nullptr;
+    };
+    // Until then a stream was occupied by work from before the run.
+    std::map<std::pair<const step_run*, std::uint32_t>, std::int64_t> free_ns;
+    std::size_t hint = 0;
+    for (const std::uint32_t op : order_) {
+        const std::uint32_t launch = launch_of(op);
+        step_run* const run = launch == npos ? nullptr : run_at(events_[launch].start_ns, hint);
+        if (run == nullptr) continue;
+        free_ns.try_emplace({run, data_->ops[op].place}, data_->ops[op].start_ns);
+        if (data_->ops[op].end_ns > run->end_ns) run->left.push_back(op);
+    }
+    const auto add = [&](step_run& run, std::uint32_t op, std::int64_t from_ns) {
+        if (op == npos) return;
+        std::int64_t until_ns = data_->ops[op].end_ns;
+        const auto found = free_ns.find({&run, data_->ops[op].place});
+        if (found != free_ns.end()) until_ns = std::min(until_ns, found->second);
+        run.waited_before_ns += std::max<std::int64_t>(until_ns - from_ns, 0);
+    };
+    for (const host_event& event : events_) {
+        if (event.thread != thread || event.before == npos || !(event.has_waited || event.runtime_waits_for != npos))
+            continue;
+        const std::int64_t from_ns = events_[event.before].end_ns;
+        step_run* const run = run_at(from_ns, hint);
+        if (run == nullptr) continue;
+        if (event.has_waited) add(*run, event.waits_for, event.start_ns);
+        if (event.runtime_waits_for != npos) add(*run, event.runtime_waits_for, from_ns + event.work_before_wait_ns);
     }
 }
 

@@ -7,8 +7,10 @@
 //   begins after the call before it there; the other thread goes on after the last call that works for it.
 // - A thread that launches no kernels (XLA's copy) begins each call a fixed time after what the thread with the steps
 //   did before; that thread does not wait for it.
-// - XLA's runtime waits without a call of CUDA. The thread with the steps seems to have waited there if it was outside
-//   ranges, an operation ended, and little time outside ranges followed before the next call or step.
+// - XLA's runtime waits without a call of CUDA. The thread with the steps seems to have waited there, at the ends of
+// steps
+//   or before the calls of one function, if it was outside ranges, an operation ended, and mostly little time outside
+//   ranges followed before the next call or step.
 // - A call that waits ends a fixed time after the operations for which it waits, and not before its own work is done.
 // - An operation begins a fixed time after its launch, after the operation before it in its stream, and after those of
 //   other streams for which it waits; after the latest of them.
@@ -23,6 +25,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -81,6 +84,10 @@ struct step_run {
     std::size_t first_step = 0;  // index into steps
     std::size_t steps = 0;
     std::uint32_t last_event = npos;  // the boundary with which it ends; npos: no thread has the steps
+    // By how long the host waited in it for operations that were launched before it, and the operations that were
+    // launched in it and not complete at its end. Nothing, if no thread has the steps.
+    std::int64_t waited_before_ns = 0;
+    std::vector<std::uint32_t> left{};
 };
 
 class dependency_graph {
@@ -123,7 +130,15 @@ private:
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
     void follow(std::uint32_t thread);
+    struct runtime_wait {
+        std::uint32_t op = npos;  // for which it waits
+        std::int32_t work_before_ns = 0;
+        std::int64_t idle_before_ns = 0;  // outside ranges, until the operation's end
+        std::int64_t idle_after_ns = 0;   // outside ranges, from its end on
+    };
     void find_runtime_waits(std::uint32_t thread, const host_activity& host);
+    std::optional<runtime_wait> runtime_wait_before(const host_event& event, std::uint32_t thread,
+                                                    const host_activity& host, std::size_t& hint) const;
     void find_waits();
     void find_needless_waits(std::int64_t usual_ns);
     void find_more_waits(std::int64_t usual_ns);
@@ -132,6 +147,7 @@ private:
     void measure_usual();
     void find_stream_needs();
     void find_needs();
+    void find_work_across_edges(std::uint32_t thread);
     static std::span<const later_than> those_of(const std::vector<later_than>& list, std::uint32_t what) noexcept;
     std::uint32_t latest_stream_need(std::uint32_t op) const noexcept;
     bool is_to_host(const gpu_op& op) const;

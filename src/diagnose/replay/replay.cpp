@@ -57,7 +57,7 @@ public:
                 host_ns = latest_end() - run.start_ns;
             }
             // A GPU that had work left when the run began has as much when it ends: that is no time of these steps.
-            total_ns += std::max(host_ns, last_ns_ - first_ns_);
+            total_ns += std::max(host_ns - less_before(run), last_ns_ - first_ns_);
         }
         return total_ns;
     }
@@ -90,6 +90,23 @@ public:
     }
 
 private:
+    // The host waited for operations of the steps before the run, to which nothing is changed. By how much less would
+    // it have waited, if these were as those that the GPU had left at the run's end?
+    std::int64_t less_before(const step_run& run) {
+        if (run.waited_before_ns == 0) return 0;
+        std::vector<std::int64_t> less_ns(graph_.data().places.size(), 0);
+        std::int64_t most_ns = 0;  // of a stream
+        for (const std::uint32_t op : run.left) {
+            const op_change* const change = change_of_op_.of(op);
+            if (change == nullptr) continue;
+            const std::int64_t recorded_ns = ops_[op].end_ns - ops_[op].start_ns;
+            std::int64_t& of_stream = less_ns[ops_[op].place];
+            of_stream += change->is_gone ? recorded_ns : std::min(recorded_ns, change->less_ns);
+            most_ns = std::max(most_ns, of_stream);
+        }
+        return std::min(most_ns, run.waited_before_ns);
+    }
+
     // The events of boundaries: of each run its beginning, and the end of each step.
     void add_ends_on_host(std::vector<std::int64_t>& done_ns) const {
         auto run = graph_.runs().begin();
