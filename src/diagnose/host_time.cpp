@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 
 #include "analysis/projection/transfer_name.hpp"
 #include "base/near_search.hpp"
@@ -13,6 +14,11 @@ namespace {
 
 // What a launch still costs the host when it is asynchronous.
 constexpr std::int64_t launch_cost_ns = 10'000;
+// At such rates the host copies memory, in bytes a nanosecond. XLA copies arrays of the host into page-locked memory in
+// the thread that has called it, before its own thread copies them to the GPU.
+constexpr double least_staging_rate = 3;
+constexpr double most_staging_rate = 50;
+constexpr std::uint64_t least_staged_bytes = 1U << 20;
 
 const transfer_record* copy_of(const timeline& data, const timeline_api_call& call) {
     if (call.op_count == 0) return nullptr;
@@ -23,7 +29,9 @@ const transfer_record* copy_of(const timeline& data, const timeline_api_call& ca
 class host_grouper {
 public:
     host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
-        : graph_(graph), data_(graph.data()), host_(host), where_(where) {}
+        : graph_(graph), data_(graph.data()), host_(host), where_(where) {
+        find_staged();
+    }
 
     std::vector<host_group> run() {
         const std::vector<host_event>& events = graph_.events();
@@ -74,6 +82,26 @@ private:
         return found->second;
     }
 
+    // Copies by XLA's threads, and the stretches of the host before them.
+    void find_staged() {
+        if (!graph_.has_xla()) return;
+        const std::vector<host_event>& events = graph_.events();
+        for (const host_event& event : events) {
+            if (!event.is_beside || event.call == npos || event.before == npos) continue;
+            const transfer_record* const copy = copy_of(data_, data_.api_calls[event.call]);
+            if (copy == nullptr || direction_of(*copy) != copy_direction::to_device) continue;
+            staged_copies& of = staged_[event.before];
+            of.bytes += copy->bytes;
+            of.until_ns = std::max(of.until_ns, event.start_ns);
+        }
+        std::erase_if(staged_, [&](const auto& each) {
+            const auto ns = static_cast<double>(each.second.until_ns - events[each.first].end_ns);
+            const auto bytes = static_cast<double>(each.second.bytes);
+            return each.second.bytes < least_staged_bytes || bytes < least_staging_rate * ns ||
+                   bytes > most_staging_rate * ns;
+        });
+    }
+
     // The time between the call before and this one.
     void add_gap(std::uint32_t index, std::size_t step) {
         const host_event& event = graph_.events()[index];
@@ -88,11 +116,18 @@ private:
                         event.start_ns);
             return;
         }
+        const auto staged = staged_.find(event.before);
         const auto add_range = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
             if (range == npos && event.runtime_waits_for != npos) {
                 const std::int64_t waited_ns = std::min(end_ns, data_.ops[event.runtime_waits_for].end_ns);
                 if (waited_ns > start_ns) add_runtime_wait(index, step, start_ns, waited_ns);
                 start_ns = std::max(start_ns, waited_ns);
+                if (start_ns >= end_ns) return;
+            }
+            if (range == npos && staged != staged_.end()) {
+                const std::int64_t until_ns = std::min(end_ns, staged->second.until_ns);
+                if (until_ns > start_ns) add_staging(index, step, start_ns, until_ns);
+                start_ns = std::max(start_ns, until_ns);
                 if (start_ns >= end_ns) return;
             }
             const std::uint32_t place = range == npos ? 0 : where_.of(range);
@@ -109,6 +144,17 @@ private:
         if (graph_.events()[index].is_beside) return;  // it waits for the value that it copies
         group.tally.add(step, start_ns, end_ns - start_ns);
         group.changes.events.push_back({.event = index, .runtime_waits = false});
+    }
+
+    void add_staging(std::uint32_t index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
+        host_group& group = groups_[{idle_cause::pageable_copy, UINT64_MAX, 0, copy_direction::to_device}];
+        group.cause = idle_cause::pageable_copy;
+        group.direction = copy_direction::to_device;
+        group.is_staged = true;
+        group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
+        if (graph_.events()[index].is_beside) return;
+        group.tally.add(step, start_ns, end_ns - start_ns);
+        group.bytes += staged_.at(graph_.events()[index].before).bytes;
     }
 
     // Of a gap that a step's boundary divides, the whole.
@@ -190,6 +236,11 @@ private:
     const timeline& data_;
     const host_activity& host_;
     code_places& where_;
+    struct staged_copies {
+        std::uint64_t bytes = 0;
+        std::int64_t until_ns = 0;  // when the last of these copies was called
+    };
+    std::unordered_map<std::uint32_t, staged_copies> staged_;  // by the event before the stretch
     std::map<group_key, host_group> groups_;
     std::size_t step_ = 0;
 };

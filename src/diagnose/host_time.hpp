@@ -47,6 +47,7 @@ struct host_group {
     copy_direction direction = copy_direction::none;
     std::uint32_t op_name = 0;  // of calls: the PyTorch operator around the first one; an index into name_table
     std::uint64_t bytes = 0;    // of copies
+    bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     replay_changes changes{};  // without the group
 };

@@ -140,5 +140,47 @@ TEST(XlaCopies, BeginAsLongAfterWhatTheThreadWithTheStepsDid) {
     }
 }
 
+// Each step the host copies an array for 2,000 us before a thread of XLA's copies it to the GPU, for 400 us, and then
+// launches a kernel of 500 us behind it. Is the array too small for so much time, or the program none of JAX, the host
+// runs other code.
+TEST(XlaCopies, FromArraysOfTheHostAreFromPageableMemory) {
+    struct given {
+        const char* domain;
+        std::uint64_t bytes;
+        const char* rule;
+    };
+    for (const given& of : {given{"TSL", 16U << 20, "pageable_copies"}, given{"TSL", 4U << 20, "host_code"},
+                            given{"other", 16U << 20, "host_code"}}) {
+        capture_builder capture;
+        const std::uint16_t own = capture.domain("prof");
+        const std::uint16_t domain = capture.domain(of.domain);
+        thread_script& main = capture.thread("python");
+        thread_script& copier = capture.thread("xla_copy");
+        std::uint64_t correlation = 0;
+        for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
+            const std::uint64_t host = 2'110 * step;
+            main.step(at(host), step, own);
+            if (step > counted_steps) break;
+            transfer_record copy = transfer_between(transfer_kind::memcpy, at(host + 2'005), at(host + 2'405),
+                                                    ++correlation, of.bytes, {});
+            copy.copy_kind = 1;
+            copier.call(at(host + 2'000), at(host + 2'003), correlation, memcpy_async);
+            main.push(at(host + 2'099), "jit_train", domain);
+            main.call(at(host + 2'100), at(host + 2'103), ++correlation, launch_kernel, "kernel");
+            main.pop(at(host + 2'104), domain);
+            capture.transfer(copy).kernel(correlation, at(host + 2'406), at(host + 2'906));
+        }
+        const timeline data = capture.build();
+        const diagnosis found = diagnose(data, attribute(data));
+        ASSERT_FALSE(found.findings.empty());
+        const finding& first = found.findings.front();
+        EXPECT_EQ(first.rule, of.rule);
+        if (first.rule != "pageable_copies") continue;
+        EXPECT_EQ(found.per_step(first.cost_ns), 2'000'000);
+        // Copies and kernels follow each other.
+        EXPECT_NEAR(found.per_step(first.gain_ns), (2'110 - (400 + 1 + 500 + 1)) * 1'000, 10'000);
+    }
+}
+
 }  // namespace
 }  // namespace prof::diagnose_test::jax_waits

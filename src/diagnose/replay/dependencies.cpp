@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/breakdown/idle_causes.hpp"
+#include "analysis/projection/xla_names.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
 #include "record/api_names.hpp"
@@ -46,9 +47,9 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     order_ops();
     find_stream_needs();
     find_waits();
-    const bool has_xla = std::any_of(data.domains.begin(), data.domains.end(),
-                                     [](const timeline_domain& domain) { return domain.name == "TSL"; });
-    if (has_xla && has_steps_ && steps.thread != npos) find_runtime_waits(steps.thread, host_activity(data, att));
+    has_xla_ = std::any_of(data.domains.begin(), data.domains.end(),
+                           [](const timeline_domain& domain) { return domain.name == xla_domain; });
+    if (has_xla_ && has_steps_ && steps.thread != npos) find_runtime_waits(steps.thread, host_activity(data, att));
     measure_work();
     measure_usual();
     find_needs();

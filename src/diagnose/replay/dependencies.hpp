@@ -119,6 +119,7 @@ public:
     const std::vector<step_run>& runs() const noexcept { return runs_; }
     const std::vector<whole_step>& steps() const noexcept { return steps_; }
     bool has_steps() const noexcept { return has_steps_; }
+    bool has_xla() const noexcept { return has_xla_; }  // XLA's ranges
     std::size_t step_count() const noexcept { return steps_.size(); }
 
     // The usual time from a launch to its operation on a free GPU, and between two operations of a stream.
@@ -160,6 +161,7 @@ private:
 
     const timeline* data_;
     bool has_steps_ = false;
+    bool has_xla_ = false;
     std::vector<whole_step> steps_;
     std::vector<step_run> runs_;
     std::vector<std::uint32_t> homes_;  // by thread

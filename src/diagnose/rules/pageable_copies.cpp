@@ -12,6 +12,7 @@ namespace {
 void add_faster_copies(const rule_input& input, double rate, suspect& to) {
     for (const event_change& change : to.changes.events) {
         const std::uint32_t call = input.graph.events()[change.event].call;
+        if (call == npos) continue;
         const timeline_api_call& of = input.data.api_calls[call];
         for (std::uint32_t i = 0; i < of.op_count; ++i) {
             const std::uint32_t op = input.data.ops_by_launch[of.first_op + i];
@@ -37,7 +38,11 @@ std::vector<suspect> find_pageable_copies(const rule_input& input) {
             return group.cause == idle_cause::pageable_copy && group.direction != copy_direction::to_host &&
                    !input.is_in_pieces(group);
         },
-        [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
+        [&](const host_group& group) {
+            const std::string what =
+                group.is_staged ? "XLA copies arrays of the host into page-locked memory first" : input.call(group);
+            return what + ", " + input.place(group.place);
+        });
     const double rate = pinned_rate(input.data, copy_direction::to_device);
     for (suspect& each : out) add_faster_copies(input, rate, each);
     return out;
@@ -49,7 +54,10 @@ std::vector<std::string> advise_pageable_copies(const rule_input& input) {
         out.emplace_back("PyTorch: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True)");
     }
     if (input.used.has_jax) {
-        out.emplace_back("JAX: jax.device_put the next batch while this one computes");
+        out.emplace_back(
+            "JAX: keep batches in page-locked memory (memory_kind=\"pinned_host\"), or jax.device_put the next one in "
+            "another "
+            "thread while this one computes");
     }
     out.emplace_back("CUDA: cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync");
     return out;

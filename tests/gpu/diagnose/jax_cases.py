@@ -91,13 +91,15 @@ class Cases:
     def copies(self, megabytes):
         model = Model(megabytes * 128)
         batch = np.asarray(model.x)
+        on_gpu = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        pinned = jax.device_put(batch, on_gpu.with_memory_kind("pinned_host"))
 
-        def step():
-            model.x = jax.device_put(batch)
+        def step(source):
+            model.x = jax.device_put(source, on_gpu)
             model.train()
 
-        return Case(f"batch of {megabytes} MB from NumPy", ["pageable_copies", "blocking_copies", "copy_overlap"],
-                    step, model.train)
+        return Case(f"batch of {megabytes} MB from NumPy", ["pageable_copies"], lambda: step(batch),
+                    lambda: step(pinned))
 
     def pieces(self, count):
         parts = [np.ones(1000, np.float32) for _ in range(count)]
@@ -168,7 +170,7 @@ class Cases:
                 *(lambda ms=ms: self.host(ms, lambda length: time.sleep(length / 1e3), "sleep") for ms in (5, 10)),
                 *(lambda ms=ms: self.host(ms, busy, "busy Python") for ms in (5, 10)),
                 *(lambda ms=ms: self.item(ms) for ms in (2, 5)),
-                *(lambda size=size: self.copies(size) for size in (8, 64)),
+                *(lambda size=size: self.copies(size) for size in (32, 128)),
                 *(lambda count=count: self.pieces(count) for count in (64, 256)),
                 *(lambda count=count: self.tiny(count) for count in (200, 800)),
                 *(lambda depth=depth: self.recompiled(depth) for depth in (1, 8)),
