@@ -13,8 +13,8 @@
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "analysis/reports/kernel_names.hpp"
+#include "analysis/reports/module_texts.hpp"
 #include "analysis/steps/step_parts.hpp"
-#include "diagnose/path_modules.hpp"
 #include "diagnose/replay/critical_path.hpp"
 
 namespace prof {
@@ -178,7 +178,7 @@ private:
     const attribution& att_;
     const host_activity& host_;
     code_places& where_;
-    path_modules modules_;
+    module_texts modules_;
     step_parts part_of_;
     op_classifier class_of_;
 };

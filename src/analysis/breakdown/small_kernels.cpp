@@ -15,9 +15,11 @@ namespace {
 
 class small_kernel_finder {
 public:
-    small_kernel_finder(const timeline& data, const attribution& att, const whole_steps& of)
+    small_kernel_finder(const timeline& data, const attribution& att, const whole_steps& of,
+                        const std::function<void(const kernel_in_run&)>& visit)
         : data_(data),
           att_(att),
+          visit_(visit),
           steps_(of.steps),
           step_by_time_(of.steps),
           class_of_(data),
@@ -59,6 +61,7 @@ private:
         std::int64_t last_launch_ns = INT64_MIN;
         std::uint32_t launch = npos;
         std::uint64_t launches = 0;
+        std::vector<kernel_in_run> kernels{};
         // Since its latest kernel; counts once another one follows.
         std::int64_t idle_ns = 0;
         std::int64_t starved_ns = 0;
@@ -111,16 +114,19 @@ private:
             run_.start_ns = op.start_ns;
             run_.end_ns = op.end_ns;
         }
-        extend(op, place);
+        extend(index, place);
     }
 
-    void extend(const gpu_op& op, std::uint32_t place) {
+    void extend(std::uint32_t index, std::uint32_t place) {
+        const gpu_op& op = data_.ops[index];
         run_.place = where_.common(run_.place, place);
         run_.end_ns = std::max(run_.end_ns, op.end_ns);
         ++run_.sums.kernels;
         run_.sums.kernel_ns += op.end_ns - op.start_ns;
-        run_.sums.idle_ns += std::exchange(run_.idle_ns, 0);
-        run_.sums.starved_ns += std::exchange(run_.starved_ns, 0);
+        const kernel_in_run kernel{index, std::exchange(run_.idle_ns, 0), std::exchange(run_.starved_ns, 0)};
+        run_.sums.idle_ns += kernel.idle_ns;
+        run_.sums.starved_ns += kernel.starved_ns;
+        if (visit_) run_.kernels.push_back(kernel);
         if (op.launch == npos || op.launch == run_.launch) return;
         run_.launch = op.launch;
         ++run_.launches;
@@ -131,6 +137,7 @@ private:
     void end_run() {
         const kernel_run ended = std::exchange(run_, kernel_run{});
         if (ended.sums.kernels < fewest_in_run) return;
+        for (const kernel_in_run& kernel : ended.kernels) visit_(kernel);
         small_kernel_place& to = places_[{ended.place, ended.sums.is_replayed}];
         ++to.runs;
         to.kernels += ended.sums.kernels;
@@ -146,6 +153,7 @@ private:
 
     const timeline& data_;
     const attribution& att_;
+    const std::function<void(const kernel_in_run&)>& visit_;
     const std::vector<whole_step>& steps_;
     step_search step_by_time_;
     op_classifier class_of_;
@@ -177,12 +185,13 @@ run_bound small_kernel_place::bound() const noexcept {
 }
 
 std::optional<small_kernel_list> find_small_kernels(const timeline& data, const attribution& att,
-                                                    std::string_view step_function, const time_spans& times) {
+                                                    std::string_view step_function, const time_spans& times,
+                                                    const std::function<void(const kernel_in_run&)>& visit) {
     if (data.ops.empty()) return {};
     const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), times);
     if (found.of.steps.empty()) return {};
     small_kernel_list out{.has_steps = found.has_steps};
-    small_kernel_finder(data, att, found.of).run(out);
+    small_kernel_finder(data, att, found.of, visit).run(out);
     return out;
 }
 

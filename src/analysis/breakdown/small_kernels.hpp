@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,8 +63,17 @@ struct small_kernel_list {
     std::vector<small_kernel_place> places{};  // largest starved_ns first, then the largest span
 };
 
-// Nothing if the capture has no GPU operation. The arguments are those of break_down().
+// One of these kernels, with its part of the run's idle time, which is that before it.
+struct kernel_in_run {
+    std::uint32_t op = npos;  // index into ops
+    std::int64_t idle_ns = 0;
+    std::int64_t starved_ns = 0;
+};
+
+// Nothing if the capture has no GPU operation. The arguments are those of break_down(). Calls `visit`, if there is one,
+// for every kernel in a run; what it is given adds up to the result.
 std::optional<small_kernel_list> find_small_kernels(const timeline& data, const attribution& att,
-                                                    std::string_view step_function = {}, const time_spans& times = {});
+                                                    std::string_view step_function = {}, const time_spans& times = {},
+                                                    const std::function<void(const kernel_in_run&)>& visit = {});
 
 }  // namespace prof

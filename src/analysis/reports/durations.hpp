@@ -63,6 +63,10 @@ inline void add_duration_sums(table_row& row, std::uint64_t instances, std::int6
     row.insert(row.end(), 5, blank_cell());
 }
 
+inline double mean_over(std::int64_t total, std::uint64_t count) {
+    return static_cast<double>(total) / static_cast<double>(std::max<std::uint64_t>(count, 1));
+}
+
 // The time for which a table chooses its unit: that of the middle row, so that most can be read, unless the largest
 // would have too many digits.
 inline std::int64_t typical_time(std::vector<std::int64_t> totals_ns) {

@@ -45,11 +45,6 @@ std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<st
 constexpr std::string_view engine_prefix = "autograd::engine::evaluate_function: ";
 constexpr std::string_view shown_engine = "engine: ";  // the same, for people
 
-std::string shown_operator(std::string_view name) {
-    if (!name.starts_with(engine_prefix)) return std::string(name);
-    return std::string(shown_engine).append(name.substr(engine_prefix.size()));
-}
-
 bool is_of_engine(const pytorch_row& row) { return row.name.starts_with(engine_prefix); }
 
 bool is_backward_node(const timeline& data, std::uint32_t range, std::uint32_t parent) {
@@ -83,6 +78,16 @@ maker* choose_maker(const timeline& data, std::vector<maker>& makers, std::int64
 }
 
 }  // namespace
+
+bool has_operators(const timeline& data) {
+    return std::any_of(data.torch_nodes.begin(), data.torch_nodes.end(),
+                       [&](const open_node& node) { return data.ranges[node.range].is_operator; });
+}
+
+std::string shown_operator(std::string_view name) {
+    if (!name.starts_with(engine_prefix)) return std::string(name);
+    return std::string(shown_engine).append(name.substr(engine_prefix.size()));
+}
 
 backward_links link_backward(const timeline& data) {
     const std::vector<std::uint32_t> parents = torch_parents(data);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,11 @@ struct pytorch_table {
 };
 
 pytorch_table pytorch_operators(const timeline& data);
+
+bool has_operators(const timeline& data);
+
+// The name of an operator as tables for people have it.
+std::string shown_operator(std::string_view name);
 
 // Operator and backward node, as indices of ranges: which operator made the node. By node's start.
 struct backward_links {

@@ -49,6 +49,8 @@ constexpr report_kind kinds[] = {
      from_table<gpu_gaps_report>, false},
     {"small_kernels", "runs of kernels below 10 us, by place, and whether the GPU waits for their launches",
      from_table<small_kernels_report>, false},
+    {"small_kernel_operators", "PyTorch's operators and the modules that launch these kernels",
+     from_table<small_kernel_operators_report>, false},
     {"kernels", "GPU time by kernel", from_table<kernels_report>, false},
     {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
      false},

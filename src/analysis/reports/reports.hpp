@@ -93,6 +93,8 @@ table idle_report(const report_input& input);
 table gpu_gaps_report(const report_input& input);
 // small_kernel_report.cpp
 table small_kernels_report(const report_input& input);
+// small_kernel_operators.cpp
+table small_kernel_operators_report(const report_input& input);
 // step_estimate.cpp
 table steps_report(const report_input& input);
 // hta_busy.cpp, hta_kernels.cpp and hta_launches.cpp

@@ -10,30 +10,27 @@
 #include "analysis/breakdown/small_kernels.hpp"
 #include "analysis/reports/durations.hpp"
 #include "analysis/reports/gpu_projection.hpp"
+#include "analysis/reports/pytorch_ops.hpp"
 #include "analysis/reports/reports.hpp"
 
 namespace prof {
 namespace {
 
-double mean_of_run(std::int64_t total, std::uint64_t count) {
-    return static_cast<double>(total) / static_cast<double>(std::max<std::uint64_t>(count, 1));
-}
-
 table_row row_of(const small_kernel_place& of, std::uint64_t steps) {
-    const auto in_step = [&](auto total) { return mean_of_run(static_cast<std::int64_t>(total), steps); };
+    const auto in_step = [&](auto total) { return mean_over(static_cast<std::int64_t>(total), steps); };
     return {of.place.empty() ? table_cell() : table_cell(of.place),
             of.place.empty() ? std::string("outside ranges") : of.place,
             of.is_replayed,
             std::string(to_string(of.bound())),
             in_step(of.runs),
-            mean_of_run(static_cast<std::int64_t>(of.kernels), of.runs),
+            mean_over(static_cast<std::int64_t>(of.kernels), of.runs),
             of.longest,
             in_step(of.kernel_ns),
             in_step(of.idle_ns),
             share_of(of.idle_ns, of.span_ns),
             in_step(of.starved_ns),
-            mean_of_run(of.kernel_ns, of.kernels),
-            of.intervals == 0 ? table_cell() : table_cell(mean_of_run(of.intervals_ns, of.intervals)),
+            mean_over(of.kernel_ns, of.kernels),
+            of.intervals == 0 ? table_cell() : table_cell(mean_over(of.intervals_ns, of.intervals)),
             of.runs,
             of.kernels,
             of.span_ns,
@@ -90,6 +87,9 @@ table small_kernels_report(const report_input& input) {
                     [](const small_kernel_place& place) { return place.bound() == run_bound::launches; });
     if (has_launch_bound) {
         out.notes.emplace_back("bound by launches: a CUDA graph, torch.compile or fused operators need fewer of them");
+        if (input.for_people && has_operators(subject->data)) {
+            out.notes.emplace_back("--report small_kernel_operators has the operators and modules that launch them");
+        }
     }
     out.legend = {
         {"", fmt::format("A run: {} or more kernels in a row, each below {} us, with gaps up to {} us.", fewest_in_run,

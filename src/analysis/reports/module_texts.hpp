@@ -16,10 +16,10 @@
 
 namespace prof {
 
-class path_modules {
+class module_texts {
 public:
     // The arguments must outlive it.
-    path_modules(const timeline& data, const attribution& att);
+    module_texts(const timeline& data, const attribution& att);
 
     bool is_recorded() const noexcept { return finder_.is_recorded(); }
     std::string of_op(std::uint32_t op);

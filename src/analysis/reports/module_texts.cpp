@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/path_modules.hpp"
+#include "analysis/reports/module_texts.hpp"
 
 #include <optional>
 #include <unordered_set>
 
 namespace prof {
 
-path_modules::path_modules(const timeline& data, const attribution& att) : data_(data), finder_(data, att) {
+module_texts::module_texts(const timeline& data, const attribution& att) : data_(data), finder_(data, att) {
     // Which names are alike is known when all are.
     std::unordered_set<std::uint32_t> names;
     for (const std::uint32_t call : finder_.calls().calls()) {
@@ -16,7 +16,7 @@ path_modules::path_modules(const timeline& data, const attribution& att) : data_
     for (const std::string& path : finder_.paths()) tree_.node_of_scopes(path);
 }
 
-std::string path_modules::of_op(std::uint32_t index) {
+std::string module_texts::of_op(std::uint32_t index) {
     if (const std::optional<module_scopes> scopes = finder_.scopes_of_op(index)) {
         return tree_.folded_path(tree_.node_of_scopes(finder_.paths()[scopes->path]));
     }
@@ -27,11 +27,11 @@ std::string path_modules::of_op(std::uint32_t index) {
     return at(data_.api_calls[op.launch].thread, data_.api_calls[op.launch].start_ns);
 }
 
-std::string path_modules::at(std::uint32_t thread, std::int64_t time_ns) {
+std::string module_texts::at(std::uint32_t thread, std::int64_t time_ns) {
     return finder_.calls().empty() ? std::string() : text_of(finder_.at(thread, time_ns));
 }
 
-std::string path_modules::text_of(const maker_of_node& made) {
+std::string module_texts::text_of(const maker_of_node& made) {
     switch (made.where) {
         case made_in::module:
             break;
