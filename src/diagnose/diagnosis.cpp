@@ -183,7 +183,7 @@ private:
         of.gain_ns = gained.total_ns;
         of.trust = asked.trust;
         of.bound = asked.bound;
-        of.advice = asked.advice(input_);
+        of.advice = advice_of(asked, input_);
         step_tally tally;
         for (const suspect& each : suspects) {
             tally.add(each.tally);

@@ -12,19 +12,13 @@ std::vector<suspect> find_allocation(const rule_input& input) {
         [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
 }
 
-std::vector<std::string> advise_allocation(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: no torch.cuda.empty_cache() in the loop; batches of one shape; "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back("JAX: leave XLA_PYTHON_CLIENT_PREALLOCATE on");
-    }
-    out.emplace_back("CUDA: allocate before the loop, or cudaMallocAsync from a pool with a release threshold");
-    return out;
-}
+constexpr advice_line allocation_advice[] = {
+    {written_with::torch,
+     "PyTorch: no torch.cuda.empty_cache() in the loop; batches of one shape; "
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation"},
+    {written_with::jax, "JAX: leave XLA_PYTHON_CLIENT_PREALLOCATE on"},
+    {written_with::any, "CUDA: allocate before the loop, or cudaMallocAsync from a pool with a release threshold"},
+};
 
 }  // namespace
 
@@ -38,7 +32,7 @@ const rule allocation_rule{
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if the memory were there",
-    .advice = advise_allocation,
+    .advice = allocation_advice,
 };
 
 }  // namespace prof

@@ -16,15 +16,11 @@ std::vector<suspect> find_blocking_copies(const rule_input& input) {
         [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
 }
 
-std::vector<std::string> advise_blocking_copies(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back("PyTorch: batch.to(device, non_blocking=True)");
-    }
-    out.emplace_back("CUDA: cudaMemcpyAsync in a stream, and an event before the memory is used again");
-    out.emplace_back("Then the copy can run beside computing, in a stream of its own");
-    return out;
-}
+constexpr advice_line blocking_copies_advice[] = {
+    {written_with::torch, "PyTorch: batch.to(device, non_blocking=True)"},
+    {written_with::any, "CUDA: cudaMemcpyAsync in a stream, and an event before the memory is used again"},
+    {written_with::any, "Then the copy can run beside computing, in a stream of its own"},
+};
 
 }  // namespace
 
@@ -38,7 +34,7 @@ const rule blocking_copies_rule{
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if the copies were asynchronous",
-    .advice = advise_blocking_copies,
+    .advice = blocking_copies_advice,
 };
 
 }  // namespace prof

@@ -10,18 +10,14 @@ std::vector<suspect> find_communication(const rule_input& input) {
     return gpu_suspects(input, [](const gpu_group& group) { return group.use == gpu_use::communication; });
 }
 
-std::vector<std::string> advise_communication(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: DDP(bucket_cap_mb=…, gradient_as_bucket_view=True); no_sync() while gradients accumulate; FSDP "
-            "with prefetching");
-    }
-    out.emplace_back(
-        "Any: fewer bytes (bf16 gradients), larger buckets, or a rank that holds the others up: compare the ranks' "
-        "captures");
-    return out;
-}
+constexpr advice_line communication_advice[] = {
+    {written_with::torch,
+     "PyTorch: DDP(bucket_cap_mb=…, gradient_as_bucket_view=True); no_sync() while gradients accumulate; FSDP with "
+     "prefetching"},
+    {written_with::any,
+     "Any: fewer bytes (bf16 gradients), larger buckets, or a rank that holds the others up: compare the ranks' "
+     "captures"},
+};
 
 }  // namespace
 
@@ -35,7 +31,7 @@ const rule communication_rule{
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if all of it ran beside computing; how much of it is waiting for other ranks, one rank does not show",
-    .advice = advise_communication,
+    .advice = communication_advice,
 };
 
 }  // namespace prof

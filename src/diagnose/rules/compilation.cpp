@@ -21,7 +21,7 @@ std::vector<suspect> find_compilation(const rule_input& input) {
 
 // What torch.compile says about functions that it compiled again, most often first. A line: the function, its line in
 // the source, how often, and why (hooks/torch/python/prof_phases.py).
-std::vector<std::string> recompilations(const timeline& data) {
+std::vector<std::string> recompilations(const rule_input& input) {
     struct recompiled {
         std::string function;
         std::string why;  // the first time
@@ -30,7 +30,7 @@ std::vector<std::string> recompilations(const timeline& data) {
     constexpr std::size_t most = 3;
     constexpr std::size_t longest = 160;
     std::vector<recompiled> found;
-    for (const std::string_view line : split(data.property("text.torch_recompilations"), '\n')) {
+    for (const std::string_view line : split(input.data.property("text.torch_recompilations"), '\n')) {
         std::array<std::string_view, 4> cells{};
         std::size_t filled = 0;
         for (const std::string_view cell : split(line, '\t')) {
@@ -56,20 +56,14 @@ std::vector<std::string> recompilations(const timeline& data) {
     return out;
 }
 
-std::vector<std::string> advise_compilation(const rule_input& input) {
-    std::vector<std::string> out = recompilations(input.data);
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: TORCH_LOGS=recompiles names the reason; mark_dynamic or dynamic=True for sizes that change; pad "
-            "to few shapes");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back(
-            "JAX: jax_log_compiles shows what is compiled, jax_explain_cache_misses why; pad to few shapes; static "
-            "arguments that change compile again");
-    }
-    return out;
-}
+constexpr advice_line compilation_advice[] = {
+    {written_with::torch,
+     "PyTorch: TORCH_LOGS=recompiles names the reason; mark_dynamic or dynamic=True for sizes that change; pad to few "
+     "shapes"},
+    {written_with::jax,
+     "JAX: jax_log_compiles shows what is compiled, jax_explain_cache_misses why; pad to few shapes; static arguments "
+     "that change compile again"},
+};
 
 }  // namespace
 
@@ -83,7 +77,8 @@ const rule compilation_rule{
     .is_one_cause = true,
     .explains_any_step = true,
     .bound = "as if everything were compiled before",
-    .advice = advise_compilation,
+    .advice = compilation_advice,
+    .recorded_advice = recompilations,
 };
 
 }  // namespace prof

@@ -15,18 +15,12 @@ std::vector<suspect> find_copy_overlap(const rule_input& input) {
     });
 }
 
-std::vector<std::string> advise_copy_overlap(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: copy the next batch in a side stream (torch.cuda.Stream, record_stream) while this one computes");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back("JAX: jax.device_put the next batch before the step returns");
-    }
-    out.emplace_back("CUDA: cudaMemcpyAsync in another stream, and cudaStreamWaitEvent before the data is used");
-    return out;
-}
+constexpr advice_line copy_overlap_advice[] = {
+    {written_with::torch,
+     "PyTorch: copy the next batch in a side stream (torch.cuda.Stream, record_stream) while this one computes"},
+    {written_with::jax, "JAX: jax.device_put the next batch before the step returns"},
+    {written_with::any, "CUDA: cudaMemcpyAsync in another stream, and cudaStreamWaitEvent before the data is used"},
+};
 
 }  // namespace
 
@@ -40,7 +34,7 @@ const rule copy_overlap_rule{
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if they ran beside computing, in a stream of their own",
-    .advice = advise_copy_overlap,
+    .advice = copy_overlap_advice,
 };
 
 }  // namespace prof

@@ -12,21 +12,14 @@ std::vector<suspect> find_data_loader(const rule_input& input) {
         [&](const host_group& group) { return input.place(group.place); });
 }
 
-std::vector<std::string> advise_data_loader(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: DataLoader(num_workers=…, prefetch_factor=…, persistent_workers=True); move work from the "
-            "dataset to before training");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back(
-            "JAX: prefetch batches to the GPU while it computes (a queue of jax.device_put in a thread, or grain, "
-            "tf.data)");
-    }
-    out.emplace_back("Any: prepare the next batch in another thread or process while the GPU computes this one");
-    return out;
-}
+constexpr advice_line data_loader_advice[] = {
+    {written_with::torch,
+     "PyTorch: DataLoader(num_workers=…, prefetch_factor=…, persistent_workers=True); move work from the dataset to "
+     "before training"},
+    {written_with::jax,
+     "JAX: prefetch batches to the GPU while it computes (a queue of jax.device_put in a thread, or grain, tf.data)"},
+    {written_with::any, "Any: prepare the next batch in another thread or process while the GPU computes this one"},
+};
 
 }  // namespace
 
@@ -40,7 +33,7 @@ const rule data_loader_rule{
     .is_one_cause = true,
     .explains_any_step = true,
     .bound = "as if the next batch were always ready",
-    .advice = advise_data_loader,
+    .advice = data_loader_advice,
 };
 
 }  // namespace prof

@@ -13,16 +13,13 @@ std::vector<suspect> find_host_code(const rule_input& input) {
         [&](const host_group& group) { return input.place(group.place); });
 }
 
-std::vector<std::string> advise_host_code(const rule_input& /*input*/) {
-    std::vector<std::string> out;
-    out.emplace_back(
-        "Move it out of the step, into another thread or process, or let it run while the GPU computes (launch first, "
-        "then log, save and prepare)");
-    out.emplace_back(
-        "A range around parts of it (PROF_RANGE, torch.cuda.nvtx.range) shows which part it is; py-spy shows the "
-        "lines");
-    return out;
-}
+constexpr advice_line host_code_advice[] = {
+    {written_with::any,
+     "Move it out of the step, into another thread or process, or let it run while the GPU computes (launch first, "
+     "then log, save and prepare)"},
+    {written_with::any,
+     "A range around parts of it (PROF_RANGE, torch.cuda.nvtx.range) shows which part it is; py-spy shows the lines"},
+};
 
 }  // namespace
 
@@ -36,7 +33,7 @@ const rule host_code_rule{
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if that code took no time",
-    .advice = advise_host_code,
+    .advice = host_code_advice,
 };
 
 }  // namespace prof

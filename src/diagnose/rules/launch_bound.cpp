@@ -47,24 +47,16 @@ std::vector<suspect> find_launch_bound(const rule_input& input) {
     return out;
 }
 
-std::vector<std::string> advise_launch_bound(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: torch.compile(mode=\"reduce-overhead\") or torch.cuda.make_graphed_callables replays launches as "
-            "a CUDA graph");
-    }
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: fewer, larger kernels: torch.compile, fused=True or foreach=True optimizers, a larger batch");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back(
-            "JAX: one jax.jit around the whole step; lax.scan over steps; XLA_FLAGS=--xla_gpu_enable_command_buffer");
-    }
-    out.emplace_back("CUDA: capture the stretch into a CUDA graph");
-    return out;
-}
+constexpr advice_line launch_bound_advice[] = {
+    {written_with::torch,
+     "PyTorch: torch.compile(mode=\"reduce-overhead\") or torch.cuda.make_graphed_callables replays launches as a CUDA "
+     "graph"},
+    {written_with::torch,
+     "PyTorch: fewer, larger kernels: torch.compile, fused=True or foreach=True optimizers, a larger batch"},
+    {written_with::jax,
+     "JAX: one jax.jit around the whole step; lax.scan over steps; XLA_FLAGS=--xla_gpu_enable_command_buffer"},
+    {written_with::any, "CUDA: capture the stretch into a CUDA graph"},
+};
 
 }  // namespace
 
@@ -78,7 +70,7 @@ const rule launch_bound_rule{
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if launching took no time, as in a CUDA graph",
-    .advice = advise_launch_bound,
+    .advice = launch_bound_advice,
 };
 
 }  // namespace prof

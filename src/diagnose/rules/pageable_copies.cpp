@@ -48,20 +48,13 @@ std::vector<suspect> find_pageable_copies(const rule_input& input) {
     return out;
 }
 
-std::vector<std::string> advise_pageable_copies(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back("PyTorch: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True)");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back(
-            "JAX: keep batches in page-locked memory (memory_kind=\"pinned_host\"), or jax.device_put the next one in "
-            "another "
-            "thread while this one computes");
-    }
-    out.emplace_back("CUDA: cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync");
-    return out;
-}
+constexpr advice_line pageable_copies_advice[] = {
+    {written_with::torch, "PyTorch: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True)"},
+    {written_with::jax,
+     "JAX: keep batches in page-locked memory (memory_kind=\"pinned_host\"), or jax.device_put the next one in another "
+     "thread while this one computes"},
+    {written_with::any, "CUDA: cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync"},
+};
 
 }  // namespace
 
@@ -77,7 +70,7 @@ const rule pageable_copies_rule{
     .bound =
         "as if the memory were page-locked and the copy asynchronous; without a page-locked copy to measure, as if it "
         "took no time",
-    .advice = advise_pageable_copies,
+    .advice = pageable_copies_advice,
 };
 
 }  // namespace prof

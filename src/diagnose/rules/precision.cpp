@@ -11,18 +11,12 @@ std::vector<suspect> find_precision(const rule_input& input) {
         input, [](const gpu_group& group) { return group.use == gpu_use::fp32_matrices && !group.changes.is_empty(); });
 }
 
-std::vector<std::string> advise_precision(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", dtype=torch.bfloat16)");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back("JAX: jax_default_matmul_precision, or bfloat16 parameters");
-    }
-    out.emplace_back("cuBLAS: CUBLAS_COMPUTE_32F_FAST_TF32");
-    return out;
-}
+constexpr advice_line precision_advice[] = {
+    {written_with::torch,
+     "PyTorch: torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", dtype=torch.bfloat16)"},
+    {written_with::jax, "JAX: jax_default_matmul_precision, or bfloat16 parameters"},
+    {written_with::any, "cuBLAS: CUBLAS_COMPUTE_32F_FAST_TF32"},
+};
 
 }  // namespace
 
@@ -36,7 +30,7 @@ const rule precision_rule{
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if they ran in TF32 at the GPU's peak rates; results differ in their last digits",
-    .advice = advise_precision,
+    .advice = precision_advice,
 };
 
 }  // namespace prof

@@ -27,6 +27,11 @@ struct frameworks {
     bool has_torch = false;
     bool has_jax = false;
 };
+enum class written_with : std::uint8_t { any, torch, jax };
+struct advice_line {
+    written_with whom;  // programs for which it is
+    std::string_view text;
+};
 
 struct rule_input {
     const timeline& data;
@@ -73,8 +78,12 @@ struct rule {
     bool
         explains_any_step;  // a finding even if it matters in a single step; others are rather the uneven steps' reason
     std::string_view bound;  // what its price leaves out
-    std::vector<std::string> (*advice)(const rule_input& input);
+    std::span<const advice_line> advice;
+    // Comes before the advice: what was recorded of the cause. Null: nothing.
+    std::vector<std::string> (*recorded_advice)(const rule_input& input) = nullptr;
 };
+
+std::vector<std::string> advice_of(const rule& asked, const rule_input& input);
 
 // A suspect for each group of host time that `is_meant` accepts.
 template <typename TIsMeant, typename TWhat>

@@ -33,6 +33,17 @@ bool rule_input::is_scattered(const host_group& group) const noexcept {
            group.tally.total_ns / static_cast<std::int64_t>(count) <= scattered_ns;
 }
 
+std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
+    std::vector<std::string> out;
+    if (asked.recorded_advice != nullptr) out = asked.recorded_advice(input);
+    for (const advice_line& line : asked.advice) {
+        const bool is_meant = line.whom == written_with::any ||
+                              (line.whom == written_with::torch ? input.used.has_torch : input.used.has_jax);
+        if (is_meant) out.emplace_back(line.text);
+    }
+    return out;
+}
+
 std::span<const rule> all_rules() noexcept {
     static const std::array rules{data_loader_rule,   synchronization_rule, pageable_copies_rule, blocking_copies_rule,
                                   small_copies_rule,  allocation_rule,      compilation_rule,     host_code_rule,

@@ -14,18 +14,13 @@ std::vector<suspect> find_serial_streams(const rule_input& input) {
     });
 }
 
-std::vector<std::string> advise_serial_streams(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: wait for one stream's event (wait_event), not for all of it; nothing in the default "
-            "stream in between");
-    }
-    out.emplace_back(
-        "CUDA: cudaStreamNonBlocking, or --default-stream per-thread: the legacy default stream waits for "
-        "all others, and they for it");
-    return out;
-}
+constexpr advice_line serial_streams_advice[] = {
+    {written_with::torch,
+     "PyTorch: wait for one stream's event (wait_event), not for all of it; nothing in the default stream in between"},
+    {written_with::any,
+     "CUDA: cudaStreamNonBlocking, or --default-stream per-thread: the legacy default stream waits for all others, and "
+     "they for it"},
+};
 
 }  // namespace
 
@@ -41,7 +36,7 @@ const rule serial_streams_rule{
     .bound =
         "as if neither the stream nor the device's first one waited for the other, and kernels did not slow each other "
         "down",
-    .advice = advise_serial_streams,
+    .advice = serial_streams_advice,
 };
 
 }  // namespace prof

@@ -50,16 +50,11 @@ std::vector<suspect> find_small_copies(const rule_input& input) {
     return out;
 }
 
-std::vector<std::string> advise_small_copies(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: build one tensor on the host and copy it once; torch.tensor(list) instead of many; foreach "
-            "operators");
-    }
-    out.emplace_back("CUDA: pack the values into one page-locked buffer, or cudaMemcpyBatchAsync");
-    return out;
-}
+constexpr advice_line small_copies_advice[] = {
+    {written_with::torch,
+     "PyTorch: build one tensor on the host and copy it once; torch.tensor(list) instead of many; foreach operators"},
+    {written_with::any, "CUDA: pack the values into one page-locked buffer, or cudaMemcpyBatchAsync"},
+};
 
 }  // namespace
 
@@ -73,7 +68,7 @@ const rule small_copies_rule{
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if each step had one such copy, and the others took no time",
-    .advice = advise_small_copies,
+    .advice = small_copies_advice,
 };
 
 }  // namespace prof

@@ -20,24 +20,15 @@ std::vector<suspect> find_synchronization(const rule_input& input) {
         [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
 }
 
-std::vector<std::string> advise_synchronization(const rule_input& input) {
-    std::vector<std::string> out;
-    if (input.used.has_torch) {
-        out.emplace_back(
-            "PyTorch: no .item(), .cpu(), float(tensor), print(tensor) or boolean mask in the step; keep sums on the "
-            "GPU and read them every N steps");
-    }
-    if (input.used.has_torch) {
-        out.emplace_back("PyTorch: torch.cuda.set_sync_debug_mode(\"warn\") names the lines");
-    }
-    if (input.used.has_jax) {
-        out.emplace_back(
-            "JAX: no float(x), print(x) or block_until_ready() in the step; read metrics some steps later");
-    }
-    out.emplace_back(
-        "CUDA: wait for an event of an earlier step (cudaEventSynchronize) instead of cudaDeviceSynchronize");
-    return out;
-}
+constexpr advice_line synchronization_advice[] = {
+    {written_with::torch,
+     "PyTorch: no .item(), .cpu(), float(tensor), print(tensor) or boolean mask in the step; keep sums on the GPU and "
+     "read them every N steps"},
+    {written_with::torch, "PyTorch: torch.cuda.set_sync_debug_mode(\"warn\") names the lines"},
+    {written_with::jax, "JAX: no float(x), print(x) or block_until_ready() in the step; read metrics some steps later"},
+    {written_with::any,
+     "CUDA: wait for an event of an earlier step (cudaEventSynchronize) instead of cudaDeviceSynchronize"},
+};
 
 }  // namespace
 
@@ -51,7 +42,7 @@ const rule synchronization_rule{
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if the host went on at once and needed no value from the GPU",
-    .advice = advise_synchronization,
+    .advice = synchronization_advice,
 };
 
 }  // namespace prof
