@@ -88,12 +88,20 @@ void train(int kernels = 12) {
     for (int i = 0; i < kernels; ++i) spin<<<1, 32, 0, stream_of_work>>>(200'000);
 }
 
+cudaStream_t new_stream() {
+    cudaStream_t out = nullptr;
+    CHECK(cudaStreamCreateWithFlags(&out, cudaStreamNonBlocking));
+    return out;
+}
+cudaEvent_t new_event() {
+    cudaEvent_t out = nullptr;
+    CHECK(cudaEventCreateWithFlags(&out, cudaEventDisableTiming));
+    return out;
+}
+
 // Waits for the work of the step before the latest.
 class limiter {
 public:
-    limiter() {
-        for (cudaEvent_t& event : events_) CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    }
     void operator()() {
         CHECK(cudaEventRecord(events_[number_ % 2], stream_of_work));
         ++number_;
@@ -101,7 +109,7 @@ public:
     }
 
 private:
-    cudaEvent_t events_[2] = {};
+    cudaEvent_t events_[2] = {new_event(), new_event()};
     int number_ = 0;
 };
 
@@ -285,12 +293,9 @@ void copy_cases(rounds& runs) {
                   .fixed = [&] { step(false); }});
     }
     memory batch(64 * megabyte);
-    cudaStream_t side = nullptr;
-    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
-    cudaEvent_t copied = nullptr;
-    cudaEvent_t used = nullptr;
-    CHECK(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
-    CHECK(cudaEventCreateWithFlags(&used, cudaEventDisableTiming));
+    const cudaStream_t side = new_stream();
+    const cudaEvent_t copied = new_event();
+    const cudaEvent_t used = new_event();
     const auto in_side_stream = [&](std::size_t bytes, int kernels) {
         CHECK(cudaStreamWaitEvent(stream_of_work, copied));
         CHECK(cudaStreamWaitEvent(side, used));
@@ -363,8 +368,7 @@ void copy_cases(rounds& runs) {
                   const range flaw("flaw");
                   sleep(2);
               }});
-    cudaEvent_t event = nullptr;
-    CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+    const cudaEvent_t event = new_event();
     runs.run({.name = "decoy: a wait with enough queued", .forbidden = "synchronization", .flawed = [=] {
                   train(20);
                   CHECK(cudaEventRecord(event, stream_of_work));
@@ -375,12 +379,9 @@ void copy_cases(rounds& runs) {
 
 // Kernels of two streams that could run beside each other. The second stream's take so many times 0.1 ms.
 void stream_cases(rounds& runs) {
-    cudaStream_t side = nullptr;
-    CHECK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
-    cudaEvent_t begun = nullptr;
-    cudaEvent_t ended = nullptr;
-    CHECK(cudaEventCreateWithFlags(&begun, cudaEventDisableTiming));
-    CHECK(cudaEventCreateWithFlags(&ended, cudaEventDisableTiming));
+    const cudaStream_t side = new_stream();
+    const cudaEvent_t begun = new_event();
+    const cudaEvent_t ended = new_event();
     const auto step = [=](int kernels, bool is_serial) {
         train(6);
         if (is_serial) {
