@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -18,6 +17,7 @@
 #include "diagnose/path_shares.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "diagnose/rules/rule.hpp"
+#include "diagnose/step_gains.hpp"
 #include "diagnose/uneven_steps.hpp"
 #include "record/label.hpp"
 
@@ -72,6 +72,9 @@ public:
         if (!all.is_empty()) out_.together_ns = gain_of(all).total_ns;
     }
 
+    // After run(): by how much later each step was complete, on the host and on the GPU, than the one before it.
+    const std::vector<std::int64_t>& steps_ns() const noexcept { return steps_ns_; }
+
 private:
     struct priced {
         finding of;
@@ -118,8 +121,15 @@ private:
 
     struct gain {
         std::int64_t total_ns = 0;
-        bool is_usual = true;  // it matters in the usual step, and not only in a few
+        std::int64_t usual_ns = 0;  // if a few steps that gain far more than the others gained as much as these
+        bool recurs = true;         // it matters beside the steps around the one that gains most, too
     };
+
+    // Of what there is in many steps, only uneven_steps can say what a few of them have more.
+    std::int64_t price_of(const rule& asked, const gain& of, std::uint64_t steps) const noexcept {
+        const bool is_rare = steps >= 2 && steps <= few_of(out_.steps) && of.recurs;
+        return is_rare || asked.explains_any_step ? of.total_ns : of.usual_ns;
+    }
 
     void price(const rule& asked, const std::vector<suspect>& suspects) {
         if (suspects.empty() || !may_matter(suspects)) return;
@@ -128,24 +138,29 @@ private:
         all.normalize();
         const gain of_all = gain_of(all);
         if (!matters(of_all.total_ns)) return;
+        const std::int64_t price_ns = price_of(asked, of_all, most_steps(suspects));
         if (suspects.size() > 1 && !asked.is_one_cause) {
             std::vector<gain> alone;
             std::int64_t sum_ns = 0;
             for (std::size_t i = 0; i < std::min(suspects.size(), most_places); ++i) {
                 alone.push_back(gain_of(suspects[i].changes));
-                sum_ns += alone.back().total_ns;
+                sum_ns += price_of(asked, alone.back(), suspects[i].tally.steps);
             }
-            if (static_cast<double>(sum_ns) >= least_separate * static_cast<double>(of_all.total_ns)) {
+            if (static_cast<double>(sum_ns) >= least_separate * static_cast<double>(price_ns)) {
                 bool is_any = false;
                 for (std::size_t i = 0; i < alone.size(); ++i) {
-                    if (!matters(alone[i].total_ns)) continue;
-                    add(asked, std::span(&suspects[i], 1), alone[i], suspects[i].changes);
-                    is_any = true;
+                    is_any |= add(asked, std::span(&suspects[i], 1), alone[i], suspects[i].changes);
                 }
                 if (is_any) return;
             }
         }
         add(asked, suspects, of_all, std::move(all));
+    }
+
+    static std::uint64_t most_steps(std::span<const suspect> suspects) noexcept {
+        std::uint64_t out = 0;
+        for (const suspect& each : suspects) out = std::max(out, each.tally.steps);
+        return out;
     }
 
     // Less time than that cannot gain enough.
@@ -162,25 +177,23 @@ private:
         std::vector<std::int64_t> steps_ns;
         gain out;
         out.total_ns = out_.replayed_ns - replayed_ns(input_.graph, changes, &steps_ns);
+        out.usual_ns = out.total_ns;
         if (steps_ns.size() < least_uneven_steps || steps_ns.size() != steps_ns_.size()) return out;
         for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
-        std::sort(steps_ns.begin(), steps_ns.end());
-        const std::size_t usual = steps_ns.size() - few_steps();
-        const std::int64_t usual_ns =
-            std::accumulate(steps_ns.begin(), steps_ns.begin() + std::ptrdiff_t(usual), std::int64_t{0});
-        out.is_usual =
-            static_cast<double>(usual_ns) / static_cast<double>(usual) >= 0.5 * out_.least_share * out_.step_ns;
+        const rare_gains rare = find_rare_gains(steps_ns);
+        out.usual_ns -= rare.excess_ns;
+        const std::int64_t others_ns = out.total_ns - rare.largest_ns;
+        out.recurs = 4 * others_ns >= rare.largest_ns && out_.share_of(2 * others_ns) >= out_.least_share;
         return out;
     }
 
-    // What gains in no more than so many steps is rare.
-    std::size_t few_steps() const noexcept { return std::max<std::size_t>(1, out_.steps / 10); }
-
-    void add(const rule& asked, std::span<const suspect> suspects, const gain& gained, replay_changes changes) {
+    // If it matters.
+    bool add(const rule& asked, std::span<const suspect> suspects, const gain& gained, replay_changes changes) {
         finding of;
+        of.gain_ns = price_of(asked, gained, most_steps(suspects));
+        if (!matters(of.gain_ns)) return false;
         of.rule = asked.name;
         of.title = title_of(asked, suspects);
-        of.gain_ns = gained.total_ns;
         of.trust = asked.trust;
         of.bound = asked.bound;
         of.advice = advice_of(asked, input_);
@@ -193,13 +206,9 @@ private:
         }
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);
-        if (!gained.is_usual) {
-            // Of what there is in all steps, only uneven_steps can say what a few of them have more.
-            const bool is_rare = of.steps >= 2 && of.steps <= few_steps();
-            if (!is_rare && !asked.explains_any_step) return;
-            of.steps = std::min<std::uint64_t>(of.steps, few_steps());
-        }
+        if (!matters(gained.usual_ns)) of.steps = std::min<std::uint64_t>(of.steps, few_of(out_.steps));
         found_.push_back({std::move(of), std::move(changes)});
+        return true;
     }
 
     // "the host runs other code, in forward", "the host waits for the GPU: cudaStreamSynchronize, in forward and 2
@@ -303,8 +312,12 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
                            .gpu = gpu_groups,
                            .used = frameworks_of(data, !options.step_function.empty()),
                            .call_name = options.call_name};
-    diagnostician(input, out).run();
-    if (options.steps == nullptr) add_uneven(find_uneven_steps(data, att, examined.steps, options, out.findings), out);
+    diagnostician of(input, out);
+    of.run();
+    if (options.steps == nullptr) {
+        const std::vector<std::int64_t> lengths_ns = times_to_complete(graph, of.steps_ns());
+        add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, options, out.findings), out);
+    }
     add_remarks(examined.steps, out);
     share_path(examined, att, out);
     if (!out.path_has_modules) out.no_modules = why_no_modules(input.used);

@@ -45,21 +45,42 @@ std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengt
     return out;
 }
 
+std::vector<std::int64_t> times_to_complete(const dependency_graph& graph,
+                                            const std::vector<std::int64_t>& replayed_steps_ns) {
+    std::vector<std::int64_t> out = lengths_of(graph.steps());
+    if (replayed_steps_ns.size() != out.size()) return out;
+    for (const step_run& run : graph.runs()) {
+        for (std::size_t i = run.first_step; i < run.first_step + run.steps; ++i) {
+            const std::int64_t ns = replayed_steps_ns[i];
+            out[i] = i == run.first_step ? std::min(out[i], ns) : ns;
+        }
+    }
+    return out;
+}
+
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
-                                         const diagnosis_options& options, const std::vector<finding>& found) {
-    std::optional<finding> out = price_uneven_steps(lengths_of(steps.steps), found);
+                                         const std::vector<std::int64_t>& lengths_ns, const diagnosis_options& options,
+                                         const std::vector<finding>& found) {
+    std::optional<finding> out = price_uneven_steps(lengths_ns, found);
     if (!out) return {};
     const auto broken_down = break_down(data, att, options.step_function);
-    if (!broken_down || broken_down->slow.empty()) return {};
+    if (!broken_down) return {};
+    const double longest = longest_usual(lengths_ns, 1.1);
+    const auto is_uneven = [&](std::size_t at) {
+        return at < lengths_ns.size() && static_cast<double>(lengths_ns[at]) > longest;
+    };
     for (const slow_step& slow : broken_down->slow) {
+        const auto step = std::find_if(steps.steps.begin(), steps.steps.end(),
+                                       [&](const whole_step& each) { return each.number == slow.number; });
+        const auto at = static_cast<std::size_t>(step - steps.steps.begin());
+        // What holds a step up on the host may delay the next one on the GPU.
+        if (step == steps.steps.end() || !(is_uneven(at) || is_uneven(at + 1) || (at > 0 && is_uneven(at - 1))))
+            continue;
         const std::string grown = slow.excess_ns > 0 ? grown_part(broken_down->rows[slow.row]) : "no part grew alone";
-        std::int64_t at_ns = 0;
-        for (const whole_step& step : steps.steps) {
-            if (step.number == slow.number) at_ns = step.start_ns;
-        }
-        out->parts.push_back(
-            {fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1, slow.length_ns, at_ns});
+        out->parts.push_back({fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1,
+                              slow.length_ns, step->start_ns});
     }
+    if (out->parts.empty()) return {};
     return out;
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/diagnosis.hpp"
+#include "diagnose/replay/dependencies.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -19,10 +20,18 @@ namespace prof {
 inline constexpr std::string_view uneven_steps_name = "uneven_steps";
 inline constexpr std::size_t least_uneven_steps = 5;  // of fewer, none is unusual
 
-// The price: as if the slow steps (step_breakdown::slow) were as long as the median. Nothing if there are none, or if
-// `found` has findings that occur in no more steps than that and cost at least half of the price.
+// Of each step, by how much later it was complete, on the host and on the GPU, than the one before it: what a GPU hides
+// that still has work is no time of the step. `replayed_steps_ns`: of replayed_ns() without a change. Of a window's
+// first step, which also completes what was launched before, no more than its length on the host.
+std::vector<std::int64_t> times_to_complete(const dependency_graph& graph,
+                                            const std::vector<std::int64_t>& replayed_steps_ns);
+
+// The price: as if steps that are longer than the others (longest_usual) were as long as the median. Nothing if there
+// are none, or if `found` has findings that occur in no more steps than that and gain at least half of the price.
+// `lengths_ns`: of `steps`. The parts say what has grown in these steps (step_breakdown::slow).
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
-                                         const diagnosis_options& options, const std::vector<finding>& found);
+                                         const std::vector<std::int64_t>& lengths_ns, const diagnosis_options& options,
+                                         const std::vector<finding>& found);
 
 // The same without the steps' causes and places: of their lengths alone.
 std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengths_ns,
