@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # From a fresh clone to a profile: installs what the build needs, builds libprof, the prof command and the C++ trainer,
 # and profiles the trainer. Without a GPU the trainer runs on the CPU, and the GPU's table comes from a recorded run.
+# Arguments are CMake's.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/setup.sh
@@ -53,8 +54,8 @@ need_cuda_headers
 
 say "building in $build: $(about) on $(nproc) cores (output: $log)"
 # A unity build takes half the time.
-quietly cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DPROF_BUILD_TESTS=OFF \
-    -DPROF_BUILD_BENCH=OFF "-DPROF_HIDE_CUDA_TOOLKIT=${PROF_HIDE_CUDA_TOOLKIT:-0}"
+quietly cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DPROF_UNITY=ON -DPROF_BUILD_TESTS=OFF \
+    -DPROF_BUILD_BENCH=OFF "-DPROF_HIDE_CUDA_TOOLKIT=${PROF_HIDE_CUDA_TOOLKIT:-0}" "$@"
 quietly cmake --build "$build" --parallel "$(nproc)"
 
 if has_gpu; then

@@ -84,8 +84,9 @@ tidy() {
     tests/tidy.py build/tidy "$jobs" -checks=-bugprone-suspicious-include -extra-arg=-Wno-shadow
 }
 
+# With the same options for the compiler as the build with tests, which takes these files from ccache.
 quickstart_without_toolkit() {
-    PROF_HIDE_CUDA_TOOLKIT=1 ./examples/quickstart.sh
+    PROF_HIDE_CUDA_TOOLKIT=1 ./examples/quickstart.sh -DPROF_WERROR=ON
 }
 
 groups=(build tests)
