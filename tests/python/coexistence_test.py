@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import TOOLKIT, clean_environment
+
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build"
 COVERAGE = "coverage==7.13.0"
@@ -92,11 +94,7 @@ class Coexistence(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("PROF_", "PYTHON", "COVERAGE")) and "INJECTION64" not in name
-                            and name != "LD_PRELOAD"}
-        toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64"
-        self.environment.update(LD_LIBRARY_PATH=toolkit, PYTHONDONTWRITEBYTECODE="1")
+        self.environment = clean_environment("COVERAGE", LD_LIBRARY_PATH=TOOLKIT, PYTHONDONTWRITEBYTECODE="1")
         (self.folder / "program.py").write_text(PROGRAM)
         (self.folder / "taken.py").write_text(TAKES_TOOLS + PROGRAM)
 

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import clean_environment
+
 PROF, WINDOW = "", ""
 
 PROGRAM = """
@@ -60,10 +62,9 @@ class Exits(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def run_program(self, *arguments, profiled=True, **variables):
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name}
-        environment.update(LD_PRELOAD=WINDOW, EXIT_WINDOW=WINDOW, FAKE_GPU_CLOCK="virtual",
-                           PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], PYTHONDONTWRITEBYTECODE="1", **variables)
+        environment = clean_environment(LD_PRELOAD=WINDOW, EXIT_WINDOW=WINDOW, FAKE_GPU_CLOCK="virtual",
+                                        PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], PYTHONDONTWRITEBYTECODE="1",
+                                        **variables)
         before = (PROF, "run", "-o", "captures", "--export", "none", "--") if profiled else ()
         return subprocess.run([*before, sys.executable, "-c", PROGRAM, *map(str, arguments)], cwd=self.folder,
                               env=environment, capture_output=True, text=True, timeout=100)

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import TOOLKIT, clean_environment
+
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples/python"
 PROF = PACKAGE = ""
@@ -26,11 +28,9 @@ CALLBACK = ("once", "accumulated", "validated", "scheduled", "same_callback_twic
 
 
 def environment(**more):
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name and name != "LD_PRELOAD"}
     if not HAS_GPU:
-        kept["LD_LIBRARY_PATH"] = os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64"
-    return {**kept, "PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1", **more}
+        more = {"LD_LIBRARY_PATH": TOOLKIT, **more}
+    return clean_environment(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1", **more)
 
 
 def own_lines(stderr):

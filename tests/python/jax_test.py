@@ -4,13 +4,14 @@
 Usage: jax_test.py <prof> <version of Python> <version of JAX>
 """
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
+
+from clean_environment import clean_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = ""
@@ -25,10 +26,7 @@ class Annotations(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
-                            and name != "LD_PRELOAD"}
-        self.environment.update(PYTHONDONTWRITEBYTECODE="1", JAX_PLATFORMS="cpu")
+        self.environment = clean_environment(PYTHONDONTWRITEBYTECODE="1", JAX_PLATFORMS="cpu")
 
     def run_command(self, command):
         return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True,

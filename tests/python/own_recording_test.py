@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import TOOLKIT, clean_environment
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = PACKAGE = PYTHON = JAX = ""
 
@@ -50,12 +52,9 @@ class OwnRecording(unittest.TestCase):
 
     def run_code(self, code, *command, python=None, **more):
         """The last line that the code prints, as JSON."""
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name and name != "LD_PRELOAD"}
-        toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64"
+        environment = clean_environment(PYTHONPATH=PACKAGE, LD_LIBRARY_PATH=TOOLKIT, PYTHONDONTWRITEBYTECODE="1", **more)
         done = subprocess.run([*command, python or PYTHON, "-c", BEGIN + code], cwd=self.folder, capture_output=True,
-                              text=True, timeout=250, env={**kept, "PYTHONPATH": PACKAGE, "LD_LIBRARY_PATH": toolkit,
-                                                           "PYTHONDONTWRITEBYTECODE": "1", **more})
+                              text=True, timeout=250, env=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("libprof", done.stderr)
         return json.loads(done.stdout.splitlines()[-1])

@@ -13,15 +13,15 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import clean_environment
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAPTURE = ROOT / "examples/captures/h200_trainer.prof"
 PROF = PACKAGE = COMPILER = ""
 
 
 def environment(**more):
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name and name != "LD_PRELOAD"}
-    return {**kept, "PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return clean_environment(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1", **more)
 
 
 class Package(unittest.TestCase):

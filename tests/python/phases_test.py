@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import TOOLKIT, clean_environment
+
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = ""
 PYTHON = ""
@@ -27,12 +29,8 @@ class Phases(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
-                            and name != "LD_PRELOAD"}
-        toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/lib64"
-        self.environment.update(LD_LIBRARY_PATH=toolkit, PYTHONDONTWRITEBYTECODE="1",
-                                TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
+        self.environment = clean_environment(LD_LIBRARY_PATH=TOOLKIT, PYTHONDONTWRITEBYTECODE="1",
+                                             TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
 
     bare = None  # what the cases print by themselves
 

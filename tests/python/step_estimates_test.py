@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+from clean_environment import clean_environment
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROF, PUSH_LIBRARY = "", ""
 
@@ -35,10 +37,7 @@ class StepEstimates(unittest.TestCase):
     def test_estimates_match_the_report(self):
         document = (ROOT / "docs/guide/budget.md").read_text()
         example, = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
-                       and name not in ("LD_PRELOAD", "FAKE_GPU_CLOCK")}
-        environment["NVTX_PUSH_LIBRARY"] = PUSH_LIBRARY
+        environment = clean_environment("FAKE_GPU_CLOCK", NVTX_PUSH_LIBRARY=PUSH_LIBRARY)
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [PROF, "run", "-o", folder, "--export", "none", "--cupti-library", os.environ["FAKE_CUPTI"],

@@ -20,6 +20,8 @@ import tempfile
 import unittest
 import unittest.mock
 
+from clean_environment import clean_environment
+
 HERE = pathlib.Path(__file__).resolve().parent
 FAKE_TORCH = str(HERE / "fake_torch")
 SCRIPTS = HERE.parents[1] / "src" / "hooks" / "torch" / "python"
@@ -32,14 +34,12 @@ class TorchRanges(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("PROF_", "PYTHON")) and "INJECTION64" not in name
-                            and name != "LD_PRELOAD"}
         # Rings of its own: a report lists what dead processes have left in the rings' directory.
         rings = self.folder / "rings"
         rings.mkdir()
-        self.environment.update(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY,
-                                PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=str(rings))
+        self.environment = clean_environment(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH,
+                                             NVTX_PUSH_LIBRARY=PUSH_LIBRARY, PYTHONDONTWRITEBYTECODE="1",
+                                             PROF_RINGS=str(rings))
 
     def run_case(self, case, *options, python=(), warnings=(), **variables):
         """Runs it by itself and under prof run; both must be the same to the byte. Returns its standard output."""
