@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/projection/xla_names.hpp"
+#include "analysis/reports/module_finder.hpp"
 #include "base/display_text.hpp"
 #include "diagnose/examined_steps.hpp"
 #include "diagnose/path_shares.hpp"
@@ -45,8 +46,8 @@ frameworks frameworks_of(const timeline& data, bool has_jax) {
     return out;
 }
 
-std::string why_no_modules(const frameworks& used) {
-    if (used.has_torch) return "modules were not recorded: prof run --modules records them";
+std::string why_no_modules(const timeline& data, const frameworks& used) {
+    if (used.has_torch) return fmt::format("modules were not recorded: {}", what_records_modules(data));
     return used.has_jax ? "no operation of XLA's has the name of a module (docs/guide/jax.md)" : "";
 }
 
@@ -320,7 +321,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     }
     add_remarks(examined.steps, out);
     share_path(examined, att, out);
-    if (!out.path_has_modules) out.no_modules = why_no_modules(input.used);
+    if (!out.path_has_modules) out.no_modules = why_no_modules(data, input.used);
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }

@@ -19,6 +19,8 @@ inline constexpr std::string_view phase_domain = "prof.phases";
 inline constexpr std::string_view module_domain = "prof.modules";
 // The domain of counters: a mark there has the counter's name, and its value as the payload.
 inline constexpr std::string_view counter_domain = "prof.counters";
+// PyTorch's autograd engine opens a range around each node: `autograd::engine::evaluate_function: MulBackward0`.
+inline constexpr std::string_view engine_prefix = "autograd::engine::evaluate_function: ";
 // The category of a phase "backward" that builds a graph of its own (create_graph).
 inline constexpr std::uint32_t makes_graph = 1;
 // The category of a phase "step": the event that ended the step. As enum prof_step_witness in prof.h; 0: unknown.

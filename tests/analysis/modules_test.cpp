@@ -314,6 +314,64 @@ TEST_F(Modules, FoldSimilarModulesOfAList) {
                                    "Net.layer1.*.conv1 3 Conv2d", "Net.layer2.0 1 Bottleneck"));
 }
 
+// Modules that are numbered by class across the program, as in traces of torch.profiler: those in lists of one name
+// have one name, too.
+TEST_F(Modules, FoldAlikeModulesOfAlikeLists) {
+    std::uint64_t at = 0;
+    const auto call_all = [&](std::initializer_list<const char*> names) {
+        for (const char* name : names) {
+            call(main, at += 10, name, -1);
+            leave(main, at += 10, -1);
+        }
+    };
+    main.push(0, "forward", phases);
+    call_all({"Net_0 (Net)", "Net_0.Block_0 (Block)", "Net_0.Block_0.Mlp_0 (Mlp)", "Net_0.Block_0.Mlp_0.Act_0 (Act)",
+              "Net_0.Block_1 (Block)", "Net_0.Block_1.Mlp_1 (Mlp)", "Net_0.Block_1.Mlp_1.Act_0 (Act)",
+              "Net_0.Head_1 (Head)", "Net_0.Head_1.Mlp_3 (Mlp)", "Net_1 (Net)"});
+    main.pop(at + 1, phases);
+    std::vector<std::string> paths;
+    for (const module_row& row : measure(true).rows) paths.push_back(row.path + ' ' + std::to_string(row.modules));
+    EXPECT_THAT(paths, ElementsAre("Net_0 1", "Net_0.Block_* 2", "Net_0.Block_*.Mlp_* 2", "Net_0.Block_*.Mlp_*.Act_0 2",
+                                   "Net_0.Head_1 1", "Net_0.Head_1.Mlp_3 1", "Net_1 1"));
+}
+
+// Without phases, as in traces of torch.profiler, the call or the node says which phase it is. The engine has a range
+// around each node: what it launches there before and after the node is the node's, and a Function's forward, which has
+// a number and no namespace as nodes have, is none.
+TEST_F(Modules, FindPhasesByCallsAndNodes) {
+    const std::string engine(engine_prefix);
+    capture.parts().properties["pytorch"] = "ops";
+    main.launch(5, 9);
+    call(main, 10, "Net (Net)", 0);
+    node(main, 12, "MyFunction", 0);
+    main.launch(13, 1).pop(15);
+    call(main, 20, "Net.a (A)", 1);
+    main.launch(25, 2);
+    leave(main, 30, 2);
+    leave(main, 40, 2);
+    main.launch(45, 3);
+    node(autograd, 48, engine + "LossBackward0", 2);
+    autograd.launch(49, 12);
+    node(autograd, 51, "LossBackward0", 2);
+    autograd.launch(52, 4).pop(53).pop(54);
+    node(autograd, 60, engine + "CheckpointBackward", 1);
+    node(autograd, 61, "CheckpointBackward", 1);
+    call(autograd, 62, "Net.a (A)", 0);
+    autograd.launch(63, 5);
+    leave(autograd, 64, 1);
+    node(autograd, 65, engine + "InnerBackward0", 0);
+    node(autograd, 66, "InnerBackward0", 0);
+    autograd.launch(67, 6).pop(68).launch(69, 7).pop(70).launch(71, 8).pop(72).launch(73, 10).pop(74).launch(75, 11);
+    std::uint64_t at = 100;
+    for (const std::uint64_t launch : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+        capture.kernel(launch, at, at + (std::uint64_t{1} << launch));
+        at += std::uint64_t{1} << launch;
+    }
+    // Launches 6 and 7 are of the inner node, 8 and 10 of the checkpoint's; 3, 9 and 11 of nothing.
+    EXPECT_THAT(gpu_lines(measure()),
+                ElementsAre("Net | 1 | 6 0 1472 32", "Net.a | 2 | 4 0 1472 32", "(outside modules) | 0 | 0 0 4112 0"));
+}
+
 TEST_F(Modules, NoteRowsThatAreLeftOut) {
     main.push(0, "forward", phases);
     std::uint64_t at = 1;

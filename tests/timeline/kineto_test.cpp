@@ -185,6 +185,57 @@ TEST_F(Kineto, AStepWithItsLaunchesIsRead) {
     EXPECT_TRUE(data.quality.ended);
 }
 
+// Of modules in a trace the calls around make the path. The number of the next node is that of the next operator.
+TEST_F(Kineto, CallsOfModulesArePathsWithNumbers) {
+    const auto module = [](const char* name, const char* ts, const char* dur) {
+        return host("python_function", name, ts, dur);
+    };
+    const auto op = [](const char* ts, const std::string& number, const std::string& forward_thread = "0") {
+        return host("cpu_op", "aten::op", ts, "0.5",
+                    "\"Sequence number\": " + number + ", \"Fwd thread id\": " + forward_thread);
+    };
+    const timeline data = load(trace({
+        module("nn.Module: Net_0", "10", "40"),
+        module("model.py(5): forward", "11", "38"),
+        module("nn.Module: Linear_0", "20", "10"),
+        op("21", "5"),
+        op("22", "900", "1"),  // a backward node: its number is its own
+        module("nn.Module: Linear_11", "31", "4"),
+        module("nn.Module: odd name", "36", "3"),
+        module("nn.Module: _2", "37", "1"),
+        op("41", "7"),
+        op("60", "8"),
+        module("nn.Module: Net_1", "70", "4"),
+        module("nn.Module: ", "80", "4"),
+    }));
+    std::vector<std::string> lines;
+    for (const timeline_range& range : data.ranges) {
+        if (!range.is_module) continue;
+        const bool has_first = range.payload_kind == payload_type::u64;
+        lines.push_back(std::string(data.name(range.name)) + ' ' +
+                        (has_first ? std::to_string(range.payload) : std::string("-")) + ' ' +
+                        std::to_string(range.sequence) + ' ' + std::to_string(range.end_ns - range.start_ns));
+    }
+    EXPECT_THAT(lines, ElementsAre("Net_0 (Net) 5 8 40000", "Net_0.Linear_0 (Linear) 5 7 10000",
+                                   "Net_0.Linear_11 (Linear) 7 7 4000", "Net_0.odd name (odd name) 7 7 3000",
+                                   "Net_0.odd name._2 (_2) 7 7 1000", "Net_1 (Net) - -1 4000"));
+    EXPECT_THAT(data.quality.notes, testing::Contains(HasSubstr("2 Python function calls are not used")));
+}
+
+// Paths of a recursion do not grow with its depth, nor with the length of names.
+TEST_F(Kineto, PathsOfModulesAreBounded) {
+    std::vector<std::string> events;
+    for (int i = 0; i < 300; ++i) {
+        events.push_back(host("python_function", "nn.Module: Tree_0", std::to_string(i), std::to_string(1000 - 2 * i)));
+    }
+    events.push_back(host("python_function", "nn.Module: " + std::string(5000, 'x'), "2000", "5"));
+    events.push_back(host("python_function", "nn.Module: Tree_0", "2001", "1"));
+    const timeline data = load(trace(events));
+    ASSERT_EQ(data.ranges.size(), 65U);
+    EXPECT_EQ(data.name(data.ranges.back().name), "Tree_0 (Tree)");
+    for (const timeline_range& range : data.ranges) EXPECT_LT(data.name(range.name).size(), 600U);
+}
+
 TEST_F(Kineto, OfRangesThatBeginTogetherTheLongerContainsTheOther) {
     const timeline data = load(trace({host("user_annotation", "inner", "10", "5"),
                                       host("cuda_runtime", "cudaLaunchKernel", "10", "9", called(5)),

@@ -43,6 +43,8 @@ module_calls::module_calls(const timeline& data) : data_(data), threads_(data.th
         const bool is_in_node = data.name(range.name) == module_work_names[std::size_t(module_work::recompute)];
         if (!is_in_node) threads_[range.thread].has_phases = true;
     }
+    has_engine_ = std::any_of(data.name_table.begin(), data.name_table.end(),
+                              [](const auto& entry) { return entry.second.starts_with(engine_prefix); });
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         if (range.is_module && range.style == range_style::push_pop) calls_.push_back(i);
@@ -157,7 +159,31 @@ bool module_calls::is_backward_node(const timeline_range& range) const {
     if (name.starts_with(own_namespace)) return true;  // those without a number as well
     if (range.sequence < 0 || name.find("::") != std::string_view::npos) return false;
     const std::uint32_t phase = phase_around(data_, range);
-    return phase == npos ? !threads_[range.thread].has_phases : is_backward(data_, data_.ranges[phase]);
+    if (phase != npos) return is_backward(data_, data_.ranges[phase]);
+    if (threads_[range.thread].has_phases) return false;
+    // Where operators were recorded, so was the engine's range around each node.
+    return !has_engine_ || (range.parent != npos && is_of_engine(data_.ranges[range.parent]));
+}
+
+bool module_calls::is_of_engine(const timeline_range& range) const {
+    return range.is_operator && data_.name(range.name).starts_with(engine_prefix);
+}
+
+std::uint32_t module_calls::node_of_launch(const timeline_api_call& call) const {
+    const std::uint32_t open = node_at(call.thread, call.start_ns);
+    std::uint32_t at = call.torch_open;
+    while (at != npos && !is_of_engine(data_.ranges[data_.torch_nodes[at].range])) at = data_.torch_nodes[at].below;
+    if (at == npos) return open;
+    const std::uint32_t engine = data_.torch_nodes[at].range;
+    const std::vector<change>& nodes = threads_[call.thread].nodes;
+    const auto next = after(nodes, call.start_ns);
+    for (const std::uint32_t node :
+         {open, latest_node_at(call.thread, call.start_ns), next == nodes.end() ? npos : next->range}) {
+        const bool is_within =
+            node != npos && node > engine && data_.ranges[node].start_ns < data_.ranges[engine].end_ns;
+        if (is_within) return node;
+    }
+    return open;
 }
 
 // Where a backward makes a graph, the engine's threads make its nodes, and nothing gives the numbers that these have.

@@ -4,6 +4,7 @@
 // has the rules. A pure function of a timeline; memory linear in its ranges.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,9 @@ public:
     explicit module_calls(const timeline& data);
 
     bool empty() const noexcept { return calls_.empty(); }
+    bool has_phases() const noexcept {
+        return std::any_of(threads_.begin(), threads_.end(), [](const auto& thread) { return thread.has_phases; });
+    }
     const std::vector<std::uint32_t>& calls() const noexcept { return calls_; }  // ranges; by thread, then by start
     const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }  // backward nodes, likewise
     // The innermost call, or node, that is open at that time, as a range; npos if there is none.
@@ -36,6 +40,8 @@ public:
     std::uint32_t node_at(std::uint32_t thread, std::int64_t time_ns) const;
     // The same, or without one the node that ended last: the engine handles a node's gradients after the node.
     std::uint32_t latest_node_at(std::uint32_t thread, std::int64_t time_ns) const;
+    // The node that is open at a launch, or for which the engine does what is before and after it in its range.
+    std::uint32_t node_of_launch(const timeline_api_call& call) const;
     // When the innermost call or node of a thread changes next; INT64_MAX: never again.
     std::int64_t next_change(std::uint32_t thread, std::int64_t time_ns) const;
     // REQUIRES: one of nodes().
@@ -64,6 +70,7 @@ private:
         bool has_phases = false;        // others than those of what nodes recompute
         bool goes_backward = false;     // it begins backwards, and executes nodes that are the CPU's
     };
+    bool is_of_engine(const timeline_range& range) const;
     bool is_backward_node(const timeline_range& range) const;
     bool may_be_made_by_engine(const timeline_range& node) const;
     template <typename TBegin, typename TEnd>
@@ -76,6 +83,7 @@ private:
     const timeline& data_;
     std::vector<thread_entry> threads_;
     std::int64_t graph_made_ns_ = INT64_MAX;  // the end of the first backward that made a graph
+    bool has_engine_ = false;                 // the engine's ranges around nodes were recorded
     std::vector<std::uint32_t> calls_;
     std::vector<std::uint32_t> nodes_;
     std::unordered_map<std::uint32_t, std::int64_t> self_ns_;

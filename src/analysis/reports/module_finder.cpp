@@ -39,6 +39,11 @@ std::vector<bool> with_scopes(const std::vector<std::string>& paths) {
 
 }  // namespace
 
+std::string_view what_records_modules(const timeline& data) {
+    const bool is_of_profiler = data.property("trace").find("torch.profiler") != std::string::npos;
+    return is_of_profiler ? "torch.profiler records them with with_stack=True" : "prof run --modules records them";
+}
+
 std::optional<module_work> module_work_of(std::string_view phase) {
     const auto found = std::find(module_work_names.begin(), module_work_names.end(), phase);
     if (found == module_work_names.end()) return {};
@@ -94,13 +99,31 @@ const maker_of_node& module_finder::maker_of(std::uint32_t node) {
     return known->second;
 }
 
-maker_of_node module_finder::at(std::uint32_t thread, std::int64_t time_ns) {
-    const std::uint32_t call = calls_.call_at(thread, time_ns);
-    const std::uint32_t node = calls_.node_at(thread, time_ns);
-    if (node != npos && (call == npos || data_.ranges[call].start_ns < data_.ranges[node].start_ns)) {
-        return maker_of(node);
-    }
+bool module_finder::is_in_node(std::uint32_t call, std::uint32_t node) const {
+    return node != npos && (call == npos || data_.ranges[call].start_ns < data_.ranges[node].start_ns);
+}
+
+maker_of_node module_finder::innermost(std::uint32_t call, std::uint32_t node) {
+    if (is_in_node(call, node)) return maker_of(node);
     return {call == npos ? made_in::no_module : made_in::module, call};
+}
+
+maker_of_node module_finder::at(std::uint32_t thread, std::int64_t time_ns) {
+    return innermost(calls_.call_at(thread, time_ns), calls_.node_at(thread, time_ns));
+}
+
+module_of_launch module_finder::of_launch(std::uint32_t op) {
+    const timeline_api_call& launch = data_.api_calls[data_.ops[op].launch];
+    const std::uint32_t call = calls_.call_at(launch.thread, launch.start_ns);
+    const std::uint32_t node = calls_.node_of_launch(launch);
+    module_of_launch out{.work = {},
+                         .made = data_.ops[op].graph_node == npos ? innermost(call, node) : maker_of_node{}};
+    if (is_in_node(call, node)) {
+        out.work = module_work::backward;
+    } else if (call != npos) {
+        out.work = node == npos ? module_work::forward : module_work::recompute;
+    }
+    return out;
 }
 
 }  // namespace prof

@@ -33,6 +33,12 @@ struct module_scopes {
     std::uint32_t path = npos;  // index into paths
 };
 
+// By where an operation was launched; no work: neither in a call of a module nor in a backward node.
+struct module_of_launch {
+    std::optional<module_work> work;
+    maker_of_node made;
+};
+
 class module_finder {
 public:
     // The arguments must outlive it. Phases that `att` hides are not found.
@@ -47,6 +53,8 @@ public:
     module_phase phase_of(std::uint32_t op) const;
     // REQUIRES: the operation's launch is known, and `phase` is its own.
     maker_of_node of_op(std::uint32_t op, const module_phase& phase);
+    // Where no phases were recorded, as in traces of torch.profiler. REQUIRES: the operation's launch is known.
+    module_of_launch of_launch(std::uint32_t op);
     // Of a JAX program. A function without any scope, as one operation that is called by itself, has no modules.
     std::optional<module_scopes> scopes_of_op(std::uint32_t op) const;
     // As module_calls::maker_of.
@@ -55,6 +63,9 @@ public:
     maker_of_node at(std::uint32_t thread, std::int64_t time_ns);
 
 private:
+    bool is_in_node(std::uint32_t call, std::uint32_t node) const;
+    maker_of_node innermost(std::uint32_t call, std::uint32_t node);
+
     const timeline& data_;
     const attribution& att_;
     module_calls calls_;
@@ -62,6 +73,9 @@ private:
     std::vector<bool> has_scopes_;  // by path: its function has operations with scopes
     std::unordered_map<std::uint32_t, maker_of_node> makers_;
 };
+
+// "prof run --modules records them"; of a trace of torch.profiler, what does that there.
+std::string_view what_records_modules(const timeline& data);
 
 // The phase that modules work in, by its name.
 std::optional<module_work> module_work_of(std::string_view phase);

@@ -14,6 +14,7 @@ module_texts::module_texts(const timeline& data, const attribution& att) : data_
         if (names.insert(name).second) tree_.node_of(data.name(name));
     }
     for (const std::string& path : finder_.paths()) tree_.node_of_scopes(path);
+    tree_.fold();
 }
 
 std::string module_texts::of_op(std::uint32_t index) {
@@ -24,7 +25,7 @@ std::string module_texts::of_op(std::uint32_t index) {
     if (op.launch == npos || finder_.calls().empty()) return {};
     const module_phase phase = finder_.phase_of(index);
     if (phase.range != npos || op.graph_node != npos) return text_of(finder_.of_op(index, phase));
-    return at(data_.api_calls[op.launch].thread, data_.api_calls[op.launch].start_ns);
+    return text_of(finder_.of_launch(index).made);
 }
 
 std::string module_texts::at(std::uint32_t thread, std::int64_t time_ns) {

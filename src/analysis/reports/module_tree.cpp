@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <tuple>
 #include <utility>
 
 namespace prof {
@@ -81,23 +83,40 @@ bool module_tree::holds_alike(std::uint32_t node) const {
            });
 }
 
-std::string module_tree::folded_part(std::uint32_t node) const {
-    const module_node& at = nodes_[node];
-    const std::uint32_t list = parents_[node];
-    if (list == npos) return at.part;
-    if (is_number(at.part)) return holds_alike(list) ? "*" : at.part;
-    const std::string stem = stem_of(at.part);
-    if (stem.empty()) return at.part;
-    const auto is_alike = [&](std::uint32_t other) {
-        return stem_of(nodes_[other].part) == stem && nodes_[other].class_name == at.class_name;
+// Level by level: which modules are in one list is known when the lists that they are in are. Parents stand before
+// their children.
+void module_tree::fold() {
+    struct alike {
+        std::vector<std::uint32_t> nodes;
+        bool differ = false;  // in their numbers
     };
-    const auto& children = nodes_[list].children;
-    return std::count_if(children.begin(), children.end(), is_alike) > 1 ? stem + '*' : at.part;
-}
-
-std::string module_tree::folded_path(std::uint32_t node) const {
-    const std::string part = folded_part(node);
-    return parents_[node] == npos ? part : folded_path(parents_[node]) + nodes_[node].separator + part;
+    folded_.clear();
+    for (const module_node& node : nodes_) folded_.push_back({node.part, node.path});
+    std::vector<std::uint32_t> level = roots_;
+    for (std::vector<std::uint32_t> below; !level.empty(); level.swap(below)) {
+        below.clear();
+        std::map<std::tuple<std::string_view, std::string, std::string_view>, alike> groups;
+        for (const std::uint32_t list : level) {
+            const bool is_folded = holds_alike(list);
+            for (const std::uint32_t child : nodes_[list].children) {
+                const module_node& at = nodes_[child];
+                below.push_back(child);
+                if (is_folded) folded_[child].part = "*";
+                const std::string stem = stem_of(at.part);
+                if (stem.empty()) continue;
+                alike& group = groups[{folded_[list].path, stem, at.class_name}];
+                group.differ = group.differ || (!group.nodes.empty() && nodes_[group.nodes.front()].part != at.part);
+                group.nodes.push_back(child);
+            }
+        }
+        for (const auto& [key, group] : groups) {
+            if (!group.differ) continue;
+            for (const std::uint32_t node : group.nodes) folded_[node].part = std::get<1>(key) + '*';
+        }
+        for (const std::uint32_t node : below) {
+            folded_[node].path = folded_[parents_[node]].path + nodes_[node].separator + folded_[node].part;
+        }
+    }
 }
 
 // Children stand after their parents.

@@ -36,20 +36,27 @@ public:
     const module_node& at(std::uint32_t node) const { return nodes_[node]; }
     const std::vector<std::uint32_t>& roots() const noexcept { return roots_; }
 
-    // The last part of the path; "*" or "Block_*" for one of several in its list that are numbered and alike.
-    // REQUIRES: all modules are known.
-    std::string folded_part(std::uint32_t node) const;
+    // Finds what is called by one name. Call it when all modules are known.
+    void fold();
+    // The last part of the path; "*" or "Block_*" for one of several that are numbered and alike, in one list or in
+    // lists that have one name. REQUIRES: fold().
+    const std::string& folded_part(std::uint32_t node) const { return folded_[node].part; }
     // "Root.h.*.attn"
-    std::string folded_path(std::uint32_t node) const;
+    const std::string& folded_path(std::uint32_t node) const { return folded_[node].path; }
     // Sets the totals from what each module has itself.
     void add_up();
 
 private:
+    struct folded_name {
+        std::string part;
+        std::string path;
+    };
     bool holds_alike(std::uint32_t node) const;
 
     std::vector<module_node> nodes_;
     std::vector<std::uint32_t> parents_;
     std::vector<std::uint32_t> roots_;
+    std::vector<folded_name> folded_;  // by node
     std::unordered_map<std::string, std::uint32_t> by_name_;
     std::unordered_map<std::string, std::uint32_t> by_path_;
 };

@@ -29,7 +29,7 @@ std::int64_t host_ns(const module_times& of) {
 class module_meter {
 public:
     module_meter(const timeline& data, const attribution& att, const kept_entities* kept)
-        : data_(data), kept_(kept), finder_(data, att) {}
+        : data_(data), kept_(kept), finder_(data, att), has_phases_(finder_.calls().has_phases()) {}
 
     bool is_recorded() const { return finder_.is_recorded(); }
     void run(module_times& phases) {
@@ -46,6 +46,7 @@ public:
             if (has_op(i)) add_xla_op(i, phases);
         }
         tree.add_up();
+        tree.fold();
     }
 
     module_tree tree;
@@ -68,8 +69,10 @@ private:
         return tree.node_of(unknown_module_text);
     }
 
-    // The innermost phase around a range that modules work in; forward where there is none, as on other threads.
+    // The innermost phase around a call that modules work in; forward where there is none, as on other threads.
     module_work work_around(std::uint32_t range) const {
+        const timeline_range& call = data_.ranges[range];
+        if (!has_phases_ && finder_.calls().node_at(call.thread, call.start_ns) != npos) return module_work::recompute;
         for (std::uint32_t i = data_.ranges[range].parent; i != npos; i = data_.ranges[i].parent) {
             if (!is_phase(data_, data_.ranges[i])) continue;
             if (const auto work = module_work_of(data_.name(data_.ranges[i].name))) return *work;
@@ -88,9 +91,15 @@ private:
     }
 
     void add_op(std::uint32_t index, module_times& phases) {
+        if (!has_phases_) return add_launched(index, phases);
         const module_phase phase = finder_.phase_of(index);
         if (phase.range == npos || data_.ops[index].launch == npos) return;
         add_time(index, phase.work, tree_node_of(finder_.of_op(index, phase)), phases);
+    }
+    void add_launched(std::uint32_t index, module_times& phases) {
+        if (data_.ops[index].launch == npos) return;
+        const module_of_launch of = finder_.of_launch(index);
+        if (of.work) add_time(index, *of.work, tree_node_of(of.made), phases);
     }
     void add_xla_op(std::uint32_t index, module_times& phases) {
         const std::optional<module_scopes> scopes = finder_.scopes_of_op(index);
@@ -107,6 +116,7 @@ private:
     const timeline& data_;
     const kept_entities* kept_;
     module_finder finder_;
+    bool has_phases_;
 };
 
 // By which the slowest is chosen: the GPU's time; where there is none, the host's.
@@ -298,7 +308,7 @@ table modules_report(const report_input& input) {
         cells.emplace_back(row.slowest);
         out.rows.push_back(std::move(cells));
     }
-    if (!modules.is_recorded) out.notes.emplace_back("none were recorded: prof run --modules records them");
+    if (!modules.is_recorded) out.notes.push_back("none were recorded: " + std::string(what_records_modules(data)));
     if (left_out != 0) {
         out.notes.push_back(std::to_string(left_out) +
                             " rows of modules that lie deeper are left out; --rows all shows them");

@@ -9,6 +9,7 @@
 
 #include "analysis/reports/durations.hpp"
 #include "analysis/reports/reports.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -41,8 +42,6 @@ std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<st
     return out;
 }
 
-// The engine opens a range of its own around each node: `autograd::engine::evaluate_function: MulBackward0`.
-constexpr std::string_view engine_prefix = "autograd::engine::evaluate_function: ";
 constexpr std::string_view shown_engine = "engine: ";  // the same, for people
 
 bool is_of_engine(const pytorch_row& row) { return row.name.starts_with(engine_prefix); }

@@ -113,7 +113,9 @@ private:
         events_.complete(category, names_.name(range.name), row, range.start_ns, range.end_ns);
         events_.arg("External id", to_.external_id(index));
         annotation_args(range);
-        if (range.sequence >= 0 && !range.is_module) events_.arg("Sequence number", range.sequence);
+        if (range.sequence >= 0) {
+            events_.arg(range.is_module ? "next sequence number" : "Sequence number", range.sequence);
+        }
         if (range.open_at_end) events_.arg("open at end", true);
         events_.end();
         ++counts_.host_ranges;

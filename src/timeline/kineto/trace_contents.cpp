@@ -11,6 +11,7 @@
 #include "record/label.hpp"
 #include "record/transfer_words.hpp"
 #include "timeline/kineto/trace_calls.hpp"
+#include "timeline/kineto/trace_modules.hpp"
 
 namespace prof {
 namespace {
@@ -111,8 +112,7 @@ void trace_contents::add(const trace_event& event) {
             if (has_span(event)) add_range(event);
             return;
         case python_function:
-            ++python_functions_;
-            return;
+            return add_python_function(event);
         case overhead:
             ++overheads_;
             overhead_ns_ += std::max<std::int64_t>(event.duration_ns.value_or(0), 0) / 1000 * 1000;
@@ -201,6 +201,8 @@ void trace_contents::add_range(const trace_event& event) {
     if (event.category == trace_category::module) {
         item.kind = trace_item_kind::module;
         item.domain = domain_id(module_domain);
+        item.sequence = event.args.next_sequence;
+        if (item.sequence < 0) payload = {};  // what it made would go on without an end
     } else {
         item.domain = domain_id(event.args.domain);
         if (!is_of_libprof_ || event.args.has_record_function) {
@@ -211,6 +213,7 @@ void trace_contents::add_range(const trace_event& event) {
         if (event.category == trace_category::cpu_op && !is_annotation(event.name)) {
             item.kind = trace_item_kind::torch_op;
             item.sequence = event.args.sequence;
+            item.is_backward = event.args.forward_thread > 0;
             has_ops_ = true;
         }
     }
@@ -218,6 +221,19 @@ void trace_contents::add_range(const trace_event& event) {
     item.flags = static_cast<std::uint8_t>(payload.type);
     thread.items.push_back(item);
     if (event.args.multiplies) add_multiplication(event, item);
+}
+
+void trace_contents::add_python_function(const trace_event& event) {
+    const std::optional<std::string_view> module = module_in_trace(event.name);
+    if (!module) {
+        ++python_functions_;
+    } else if (has_span(event)) {
+        thread_at(event.at).items.push_back({.start_ns = *event.time_ns,
+                                             .end_ns = *event.time_ns + *event.duration_ns,
+                                             .name = name_id(*module),
+                                             .domain = domain_id(module_domain),
+                                             .kind = trace_item_kind::module});
+    }
 }
 
 // Threads get their uids in the order in which they are found, from 1 on. REQUIRES: thread_at() was called for it.

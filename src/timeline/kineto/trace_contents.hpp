@@ -44,6 +44,7 @@ private:
     void add_transfer(const trace_event& event);
     void add_call(const trace_event& event);
     void add_range(const trace_event& event);
+    void add_python_function(const trace_event& event);
     void add_multiplication(const trace_event& event, const trace_item& item);
     bool has_span(const trace_event& event);
     host_thread& thread_at(const trace_place& place);
@@ -54,6 +55,7 @@ private:
     void count_unused(const trace_event& event);
     void note_step_on_gpu(const trace_event& event);
 
+    std::uint32_t module_name(std::uint32_t around, std::uint32_t own);
     void settle_calls();
     void leave_out_duplicates();
     std::int64_t move_times(std::int64_t base_ns);
@@ -70,6 +72,7 @@ private:
     std::size_t latest_thread_ = 0;
     std::unordered_map<std::string, std::uint32_t> name_ids_;
     std::map<std::string, std::uint16_t, std::less<>> domains_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> module_names_;  // by the one around, and its own
     std::map<operator_arguments, std::uint32_t> argument_ids_;
     std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::string>> thread_names_;
     std::map<std::int64_t, std::string> process_names_;

@@ -166,6 +166,8 @@ const std::unordered_map<std::string_view, take_arg>& known_args() {
         {"fromDevice", [](json_scanner& in, trace_args& a) { take(in, a.from_device); }},
         {"toDevice", [](json_scanner& in, trace_args& a) { take(in, a.to_device); }},
         {"Sequence number", [](json_scanner& in, trace_args& a) { take(in, a.sequence); }},
+        {"next sequence number", [](json_scanner& in, trace_args& a) { take(in, a.next_sequence); }},
+        {"Fwd thread id", [](json_scanner& in, trace_args& a) { take(in, a.forward_thread); }},
         {"grid",
          [](json_scanner& in, trace_args& a) {
              a.has_grid = true;

@@ -56,6 +56,8 @@ struct trace_args {
     std::int64_t from_device = -1;
     std::int64_t to_device = -1;
     std::int64_t sequence = -1;
+    std::int64_t next_sequence = -1;  // of a module's call that libprof wrote: when it ended
+    std::int64_t forward_thread = 0;  // of a backward node: the number of the thread that made it
     std::uint32_t grid[3] = {};
     std::uint32_t block[3] = {};
     std::uint32_t cluster[3] = {};

@@ -12,11 +12,11 @@
 #include "base/number.hpp"
 #include "record/label.hpp"
 #include "timeline/kineto/trace_contents.hpp"
+#include "timeline/kineto/trace_modules.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::string_view engine_prefix = "autograd::engine::evaluate_function: ";
 constexpr std::string_view autograd_prefix = "pt_autograd_";
 
 void move(std::uint64_t& ns, std::int64_t by) noexcept {
@@ -172,7 +172,9 @@ bool trace_contents::works_for_others(const host_thread& thread, const std::vect
     std::uint64_t outermost = 0;
     std::uint64_t of_engine = 0;
     std::uint64_t depth = 0;
+    const auto modules = domains_.find(module_domain);
     for (const record& r : records) {
+        if (modules != domains_.end() && r.domain == modules->second) continue;
         if (r.kind == record_kind::range_pop) --depth;
         if (r.kind != record_kind::range_push || depth++ != 0) continue;
         ++outermost;
@@ -182,10 +184,24 @@ bool trace_contents::works_for_others(const host_thread& thread, const std::vect
     return of_engine * 2 > outermost;
 }
 
+std::uint32_t trace_contents::module_name(std::uint32_t around, std::uint32_t own) {
+    constexpr std::size_t longest_path = 4096;
+    const auto [known, is_new] = module_names_.try_emplace({around, own}, 0U);
+    const std::string_view outer = around == 0 ? std::string_view{} : std::string_view(out_.names.at(around));
+    const std::string_view inner = out_.names.at(own);
+    if (is_new && outer.size() + inner.size() < longest_path) known->second = name_id(name_of_module(outer, inner));
+    return known->second;
+}
+
 void trace_contents::write_threads(capture_contents& out) {
     std::uint64_t next_range_id = std::uint64_t{1} << 62;
     std::uint64_t uid = 0;
     for (host_thread& thread : threads_) {
+        put_in_order(thread.items, counts_);
+        if (!is_of_libprof_) {
+            complete_modules(thread.items,
+                             [this](std::uint32_t around, std::uint32_t own) { return module_name(around, own); });
+        }
         std::vector<record> records = records_of(thread.items, next_range_id, counts_);
         thread.items = {};
         const std::string name = thread_name(thread.at);
@@ -288,6 +304,9 @@ void trace_contents::write_notes(capture_contents& out, const trace_head& head) 
                             "events with a negative duration were left out"));
     warn(counts_.overlapping_ops, counted(counts_.overlapping_ops, "operator that overlaps another one was left out",
                                           "operators that overlap others of their thread were left out"));
+    warn(counts_.overlapping_modules,
+         counted(counts_.overlapping_modules, "call of a module that overlaps another one was left out",
+                 "calls of modules that overlap others of their thread were left out"));
     const auto note = [&](std::uint64_t count, const std::string& text) {
         if (count != 0) out.notes.push_back(text);
     };

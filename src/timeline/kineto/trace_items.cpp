@@ -63,7 +63,7 @@ private:
             ++counts_.overlapping_ranges;
             item.kind = trace_item_kind::range_start;
         } else {
-            ++counts_.overlapping_ops;
+            ++(item.kind == trace_item_kind::module ? counts_.overlapping_modules : counts_.overlapping_ops);
             item.kind = trace_item_kind::left_out;
         }
     }
@@ -135,7 +135,7 @@ private:
         r.name = item.name;
         r.value = item.value;
         r.flags = item.flags;
-        if (item.sequence >= 0) {
+        if (item.sequence >= 0 && item.kind != trace_item_kind::module) {
             r.flags = static_cast<std::uint8_t>(payload_type::torch_sequence);
             r.category = static_cast<std::uint32_t>(item.sequence);
             r.color = static_cast<std::uint32_t>(static_cast<std::uint64_t>(item.sequence) >> 32);
@@ -189,7 +189,10 @@ private:
             } else if (item.kind == trace_item_kind::range_start) {
                 add(record_kind::range_end, end_ns, 0).value = range_id;
             } else {
-                add(record_kind::range_pop, end_ns, item.domain);
+                record& pop = add(record_kind::range_pop, end_ns, item.domain);
+                if (item.kind != trace_item_kind::module || item.sequence < 0) continue;
+                pop.value = static_cast<std::uint64_t>(item.sequence);
+                pop.flags = static_cast<std::uint8_t>(payload_type::u64);
             }
         }
     }
@@ -204,9 +207,13 @@ private:
 
 }  // namespace
 
-std::vector<record> records_of(std::vector<trace_item>& items, std::uint64_t& next_range_id, item_counts& counts) {
+void put_in_order(std::vector<trace_item>& items, item_counts& counts) {
     sort_nearly_sorted(items, comes_before);
     nesting(items, counts).run();
+}
+
+std::vector<record> records_of(const std::vector<trace_item>& items, std::uint64_t& next_range_id,
+                               item_counts& counts) {
     return record_writer(items, next_range_id, counts).run();
 }
 

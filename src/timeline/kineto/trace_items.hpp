@@ -25,7 +25,7 @@ struct trace_item {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;     // ≥ start_ns
     std::uint64_t value = 0;     // payload; correlation key of a call; id of a process-wide range
-    std::int64_t sequence = -1;  // autograd's sequence number
+    std::int64_t sequence = -1;  // autograd's sequence number; of a module's call: of the next node when it ended
     std::uint32_t name = 0;      // of a call: the kernel
     std::uint32_t cbid = 0;      // of a call
     std::uint16_t domain = 0;    // of a call: api_domain
@@ -34,16 +34,20 @@ struct trace_item {
     bool has_ended = true;
     bool launches_kernel = false;  // of a call
     bool is_recorded = true;       // a call that libprof records (trace_calls.hpp)
+    bool is_backward = false;      // an operator with the number of the node that it executes
 };
 
 struct item_counts {
     // Ranges that neither contain another one of their thread nor are outside it: they count as process-wide.
     std::uint64_t overlapping_ranges = 0;
-    std::uint64_t overlapping_ops = 0;  // likewise; left out
-    std::uint64_t inner_calls = 0;      // a driver's call inside the runtime's of the same id; left out
+    std::uint64_t overlapping_ops = 0;      // likewise; left out
+    std::uint64_t overlapping_modules = 0;  // likewise; left out
+    std::uint64_t inner_calls = 0;          // a driver's call inside the runtime's of the same id; left out
 };
 
-// `items` are in the order of the trace, and are changed. `next_range_id`: for process-wide ranges.
-std::vector<record> records_of(std::vector<trace_item>& items, std::uint64_t& next_range_id, item_counts& counts);
+// Sorts items that are in the order of the trace by their beginnings, and nests the ranges.
+void put_in_order(std::vector<trace_item>& items, item_counts& counts);
+// REQUIRES: they are in order. `next_range_id`: for process-wide ranges.
+std::vector<record> records_of(const std::vector<trace_item>& items, std::uint64_t& next_range_id, item_counts& counts);
 
 }  // namespace prof
