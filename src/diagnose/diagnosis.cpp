@@ -15,6 +15,7 @@
 #include "analysis/reports/module_finder.hpp"
 #include "base/display_text.hpp"
 #include "diagnose/examined_steps.hpp"
+#include "diagnose/gain_limit.hpp"
 #include "diagnose/path_shares.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "diagnose/rules/rule.hpp"
@@ -61,6 +62,8 @@ public:
 
     void run() {
         out_.replayed_ns = replayed_ns(input_.graph, {}, &steps_ns_);
+        out_.step_ns = out_.per_step(std::max(out_.wall_ns, out_.replayed_ns));
+        if (!knows_waits(input_.data)) limit_.emplace(input_.graph, out_.replayed_ns);
         for (const rule& each : all_rules()) ask(each);
         std::stable_sort(found_.begin(), found_.end(),
                          [](const priced& a, const priced& b) { return a.of.gain_ns > b.of.gain_ns; });
@@ -178,6 +181,7 @@ private:
         std::vector<std::int64_t> steps_ns;
         gain out;
         out.total_ns = out_.replayed_ns - replayed_ns(input_.graph, changes, &steps_ns);
+        if (limit_) out.total_ns = std::min(out.total_ns, limit_->of(changes));
         out.usual_ns = out.total_ns;
         if (steps_ns.size() < least_uneven_steps || steps_ns.size() != steps_ns_.size()) return out;
         for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
@@ -226,6 +230,7 @@ private:
     diagnosis& out_;
     std::vector<priced> found_;
     std::vector<std::int64_t> steps_ns_;  // without changes
+    std::optional<gain_limit> limit_;
 };
 
 void add_uneven(std::optional<finding> uneven, diagnosis& out) {
@@ -238,8 +243,13 @@ void add_uneven(std::optional<finding> uneven, diagnosis& out) {
     out.findings.insert(behind, std::move(*uneven));
 }
 
-// Warm-up that may be mistaken for work.
+// What limits the trust in the prices, such as warm-up that may be mistaken for work.
 void add_remarks(const whole_steps& steps, diagnosis& out) {
+    if (out.has_steps && out.step_ns > 1.1 * out.per_step(out.wall_ns)) {
+        out.remarks.push_back(
+            fmt::format("steps are the GPU's: the host ran ahead of it, in {:.3g} ms a step of its own",
+                        out.per_step(out.wall_ns) / 1e6));
+    }
     if (out.has_steps && steps.steps.size() == 1 && steps.steps.front().is_first) {
         out.remarks.emplace_back(
             "the program's first step alone is whole: it includes warm-up (loading, compiling, allocating); record "
@@ -303,7 +313,6 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
             "step_range)");
     }
     for (const step_run& run : graph.runs()) out.wall_ns += run.end_ns - run.start_ns;
-    out.step_ns = out.per_step(out.wall_ns);
     const std::vector<host_group> host_groups = group_host_time(graph, examined.host, examined.where);
     const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
     const rule_input input{.data = data,

@@ -56,9 +56,9 @@ struct diagnosis {
     bool has_steps = false;           // else it is of all the time that was recorded, as one step
     std::uint64_t steps = 0;          // 0: nothing could be examined, and `not_looked` says why
     std::uint64_t warm_up = 0;        // steps left out before them
-    double step_ns = 0;               // mean
-    std::int64_t wall_ns = 0;         // of all these steps
-    std::int64_t replayed_ns = 0;     // the replay without a change
+    double step_ns = 0;               // mean; on the host, or on the GPU if that takes longer
+    std::int64_t wall_ns = 0;         // of all these steps, on the host
+    std::int64_t replayed_ns = 0;     // the replay without a change; > wall_ns, if the host ran ahead of the GPU
     std::int64_t together_ns = 0;     // the price of all findings at once
     double least_share = 0;           // of a step: what gains less is no finding
     std::vector<finding> findings{};  // dearest first

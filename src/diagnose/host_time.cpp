@@ -36,8 +36,10 @@ public:
     std::vector<host_group> run() {
         const std::vector<host_event>& events = graph_.events();
         for (std::uint32_t i = 0; i < events.size(); ++i) {
-            const std::int64_t ns = events[i].start_ns;
-            // What ends in a step is in it; a stretch over a boundary is divided there by the boundary's event.
+            // What ends in a step is in it; a stretch over a boundary is divided there by the boundary's event, which
+            // may be a little later than the boundary.
+            const bool is_boundary = events[i].call == npos && events[i].before != npos;
+            const std::int64_t ns = is_boundary ? events[events[i].before].end_ns + 1 : events[i].start_ns;
             find_step(ns);
             if (step_ > 0 && ns <= graph_.steps()[step_ - 1].end_ns) add_gap(i, step_ - 1);
             if (events[i].call == npos) continue;
@@ -162,7 +164,10 @@ private:
         const std::vector<host_event>& events = graph_.events();
         std::int64_t end_ns = events[index].start_ns;
         std::uint32_t before = events[index].before;
-        while (events[before].call == npos && events[before].before != npos) before = events[before].before;
+        while (events[before].call == npos && events[before].before != npos &&
+               end_ns - events[before].end_ns <= launch_bound_ns) {
+            before = events[before].before;
+        }
         if (events[index].call == npos) {
             constexpr std::uint32_t looked_at = 256;
             for (std::uint32_t i = index + 1; i < events.size() && i - index < looked_at; ++i) {

@@ -35,20 +35,15 @@ private:
         op_ = npos;
         side_ = side::begin;
         first_ns_ = run_->start_ns;
-        std::int64_t before_ns = run_->start_ns;  // the end of what was launched before the run
         std::int64_t latest_ns = event_ == npos ? INT64_MIN : events_[event_].start_ns;
-        for (std::uint32_t i = 0; i < ops_.size(); ++i) {
-            const std::uint32_t launch = graph_.launch_of(i);
-            const std::int64_t ns = launch == npos ? ops_[i].start_ns : events_[launch].start_ns;
-            if (ns < run_->start_ns) before_ns = std::max(before_ns, ops_[i].end_ns);
-            if (ns < run_->start_ns || ns >= run_->end_ns || ops_[i].end_ns <= latest_ns) continue;
-            latest_ns = ops_[i].end_ns;
-            op_ = i;
+        if (run_->last_op != npos && ops_[run_->last_op].end_ns > latest_ns) {
+            op_ = run_->last_op;
+            latest_ns = ops_[op_].end_ns;
         }
         if (op_ != npos) {
             event_ = npos;
             // As in the replay: a GPU that is behind at the end was so at the beginning.
-            first_ns_ = std::min(before_ns, latest_ns);
+            first_ns_ = std::min(std::max(run_->start_ns, run_->busy_before_ns), latest_ns);
         } else if (event_ == npos && !graph_.has_steps()) {
             for (std::uint32_t i = 0; i < events_.size(); ++i) {
                 if (events_[i].start_ns < run_->start_ns || events_[i].end_ns > run_->end_ns) continue;

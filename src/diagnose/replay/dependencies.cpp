@@ -53,7 +53,7 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     measure_work();
     measure_usual();
     find_needs();
-    if (has_steps_ && steps.thread != npos) find_work_across_edges(steps.thread);
+    find_work_across_edges(has_steps_ ? steps.thread : npos);
 }
 
 void dependency_graph::find_runs(const whole_steps& steps) {
@@ -65,13 +65,21 @@ void dependency_graph::find_runs(const whole_steps& steps) {
         }
     }
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-        const bool goes_on =
-            has_steps_ && !runs_.empty() &&
-            window_at(data_->windows, runs_.back().start_ns) == window_at(data_->windows, steps_[i].start_ns);
+        const bool goes_on = i > 0 && has_steps_ && goes_on_at(i);
+        // Between two steps there is often a little, which has to belong to one of them.
+        if (goes_on) steps_[i - 1].end_ns = steps_[i].start_ns;
         if (!goes_on) runs_.push_back({.start_ns = steps_[i].start_ns, .first_step = i});
         runs_.back().end_ns = steps_[i].end_ns;
         ++runs_.back().steps;
     }
+}
+
+// Whether a step belongs to the run of the one before it: in one window, with little between them.
+bool dependency_graph::goes_on_at(std::size_t step) const {
+    const whole_step& before = steps_[step - 1];
+    const std::int64_t between_ns = steps_[step].start_ns - before.end_ns;
+    return between_ns <= (before.end_ns - before.start_ns) / 10 &&
+           window_at(data_->windows, before.start_ns) == window_at(data_->windows, steps_[step].start_ns);
 }
 
 void dependency_graph::add_events(const whole_steps& steps) {
@@ -479,37 +487,48 @@ void dependency_graph::find_stream_needs() {
     }
 }
 
-// Of each run, how long its host waited for work from before it, and what work it left.
+// Of each run, the work from before it and the work that it left.
 void dependency_graph::find_work_across_edges(std::uint32_t thread) {
-    const auto run_at = [&](std::int64_t ns, std::size_t& hint) -> step_run* {
-        hint = partition_point_near(runs_.size(), hint, [&](std::size_t at) { return runs_[at].start_ns <= ns; });
-        return hint > 0 && ns < runs_[hint - 1].end_ns ? &runs_[hint - 1] : nullptr;
+    std::size_t begun = 0;  // runs
+    const auto run_at = [&](std::int64_t ns) {
+        begun = partition_point_near(runs_.size(), begun, [&](std::size_t at) { return runs_[at].start_ns <= ns; });
+        return begun > 0 && ns < runs_[begun - 1].end_ns ? begun - 1 : SIZE_MAX;
     };
-    // Until then a stream was occupied by work from before the run.
-    std::map<std::pair<const step_run*, std::uint32_t>, std::int64_t> free_ns;
-    std::size_t hint = 0;
-    for (const std::uint32_t op : order_) {
-        const std::uint32_t launch = launch_of(op);
-        step_run* const run = launch == npos ? nullptr : run_at(events_[launch].start_ns, hint);
-        if (run == nullptr) continue;
-        free_ns.try_emplace({run, data_->ops[op].place}, data_->ops[op].start_ns);
-        if (data_->ops[op].end_ns > run->end_ns) run->left.push_back(op);
+    // By stream, of each run the beginning of its first operation: until then others occupied the stream.
+    std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> first_ns(data_->places.size());
+    std::vector<std::int64_t> ended_ns(runs_.size() + 1, INT64_MIN);  // by the number of runs that had begun
+    for (const std::uint32_t index : order_) {
+        const gpu_op& op = data_->ops[index];
+        const std::uint32_t launch = launch_of(index);
+        const std::size_t at = run_at(launch == npos ? op.start_ns : events_[launch].start_ns);
+        ended_ns[begun] = std::max(ended_ns[begun], op.end_ns);
+        if (at == SIZE_MAX) continue;
+        step_run& run = runs_[at];
+        if (run.last_op == npos || op.end_ns > data_->ops[run.last_op].end_ns) run.last_op = index;
+        if (launch == npos) continue;
+        auto& of_stream = first_ns[op.place];
+        if (of_stream.empty() || of_stream.back().first < at) of_stream.emplace_back(at, op.start_ns);
+        if (op.end_ns > run.end_ns) run.left.push_back(index);
     }
-    const auto add = [&](step_run& run, std::uint32_t op, std::int64_t from_ns) {
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+        runs_[i].busy_before_ns = std::max(ended_ns[i], i == 0 ? INT64_MIN : runs_[i - 1].busy_before_ns);
+    }
+    const auto add = [&](std::size_t at, std::uint32_t op, std::int64_t from_ns) {
         if (op == npos) return;
         std::int64_t until_ns = data_->ops[op].end_ns;
-        const auto found = free_ns.find({&run, data_->ops[op].place});
-        if (found != free_ns.end()) until_ns = std::min(until_ns, found->second);
-        run.waited_before_ns += std::max<std::int64_t>(until_ns - from_ns, 0);
+        const auto& of_stream = first_ns[data_->ops[op].place];
+        const auto found = std::lower_bound(of_stream.begin(), of_stream.end(), std::pair{at, INT64_MIN});
+        if (found != of_stream.end() && found->first == at) until_ns = std::min(until_ns, found->second);
+        runs_[at].waited_before_ns += std::max<std::int64_t>(until_ns - from_ns, 0);
     };
     for (const host_event& event : events_) {
-        if (event.thread != thread || event.before == npos || !(event.has_waited || event.runtime_waits_for != npos))
-            continue;
+        const bool waits = event.has_waited || event.runtime_waits_for != npos;
+        if (event.thread != thread || event.before == npos || !waits) continue;
         const std::int64_t from_ns = events_[event.before].end_ns;
-        step_run* const run = run_at(from_ns, hint);
-        if (run == nullptr) continue;
-        if (event.has_waited) add(*run, event.waits_for, event.start_ns);
-        if (event.runtime_waits_for != npos) add(*run, event.runtime_waits_for, from_ns + event.work_before_wait_ns);
+        const std::size_t at = run_at(from_ns);
+        if (at == SIZE_MAX) continue;
+        if (event.has_waited) add(at, event.waits_for, event.start_ns);
+        if (event.runtime_waits_for != npos) add(at, event.runtime_waits_for, from_ns + event.work_before_wait_ns);
     }
 }
 

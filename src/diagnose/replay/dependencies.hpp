@@ -83,10 +83,12 @@ struct step_run {
     std::int64_t end_ns = 0;
     std::size_t first_step = 0;  // index into steps
     std::size_t steps = 0;
-    std::uint32_t last_event = npos;  // the boundary with which it ends; npos: no thread has the steps
-    // By how long the host waited in it for operations that were launched before it, and the operations that were
-    // launched in it and not complete at its end. Nothing, if no thread has the steps.
+    std::uint32_t last_event = npos;          // the boundary with which it ends; npos: no thread has the steps
+    std::uint32_t last_op = npos;             // of the operations that were launched in it the one that ended last
+    std::int64_t busy_before_ns = INT64_MIN;  // the latest end of an operation that was launched before it
+    // By how long the host waited in it for operations that were launched before it; 0 if no thread has the steps.
     std::int64_t waited_before_ns = 0;
+    // Operations that were launched in it and not complete at its end.
     std::vector<std::uint32_t> left{};
 };
 
@@ -128,6 +130,7 @@ public:
 
 private:
     void find_runs(const whole_steps& steps);
+    bool goes_on_at(std::size_t step) const;
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
     void follow(std::uint32_t thread);

@@ -121,14 +121,18 @@ private:
         }
     }
 
-    // Operations before the run are as recorded; those after its end are left for the next run.
+    // Operations before the run are as recorded; those after its end are left for the next run. Returns the position of
+    // the first that is left.
     std::size_t play_until(std::size_t position, std::int64_t end_ns) {
         const std::vector<std::uint32_t>& order = graph_.order();
+        std::size_t first_left = SIZE_MAX;
         for (; position < order.size(); ++position) {
             const std::uint32_t op = order[position];
+            if (op_ends_ns_[op] != not_yet) continue;  // a late one of the run before
             const std::uint32_t launch = graph_.launch_of(op);
             const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
             if (called_ns >= end_ns && graph_.moment_of(op) >= end_ns) {
+                first_left = std::min(first_left, position);
                 // Operations are in order of their start: one that was launched in the run may still follow.
                 if (is_past(position, end_ns)) break;
                 continue;
@@ -137,7 +141,7 @@ private:
             play(op, called_ns);
         }
         enter_until(end_ns, run_->last_event);
-        return position;
+        return std::min(first_left, position);
     }
 
     // Whether no operation from `position` on was launched before `end_ns`: the next ones in order were not.

@@ -118,7 +118,7 @@ class Verdict:
                 if abs(ratio - 1) > REPLAY_TOLERANCE:
                     self.faults.append(f"replay of {kind} {ratio:.3f} of the recorded time")
             periods = self.periods(kind)
-            if found and abs(median_of(each["step_ns"] for each in found) / median_of(periods) - 1) > REPLAY_TOLERANCE:
+            if found and abs(median_of(each["wall_ns"] / each["steps"] for each in found) / median_of(periods) - 1) > REPLAY_TOLERANCE:
                 self.faults.append(f"steps of {kind} are not as long as the program measured")
 
     def periods(self, kind):
