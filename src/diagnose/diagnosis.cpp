@@ -29,6 +29,7 @@ namespace {
 constexpr std::size_t most_places = 6;    // of one rule that are replayed one by one
 constexpr std::size_t most_parts = 5;     // of a finding
 constexpr std::size_t longest_name = 60;  // in a title, in cells
+constexpr double least_ahead = 1.1;       // the GPU's steps are so much longer than the host's: the host ran ahead
 // The places of a rule are findings of their own if their prices add up to this share of the price of all of them:
 // else each alone would gain little, since another holds the steps up then.
 constexpr double least_separate = 0.7;
@@ -62,7 +63,8 @@ public:
 
     void run() {
         out_.replayed_ns = replayed_ns(input_.graph, {}, &steps_ns_);
-        out_.step_ns = out_.per_step(std::max(out_.wall_ns, out_.replayed_ns));
+        const bool ran_ahead = static_cast<double>(out_.replayed_ns) > least_ahead * static_cast<double>(out_.wall_ns);
+        out_.step_ns = out_.per_step(ran_ahead ? out_.replayed_ns : out_.wall_ns);
         if (!knows_waits(input_.data)) limit_.emplace(input_.graph, out_.replayed_ns);
         for (const rule& each : all_rules()) ask(each);
         std::stable_sort(found_.begin(), found_.end(),
@@ -245,7 +247,7 @@ void add_uneven(std::optional<finding> uneven, diagnosis& out) {
 
 // What limits the trust in the prices, such as warm-up that may be mistaken for work.
 void add_remarks(const whole_steps& steps, diagnosis& out) {
-    if (out.has_steps && out.step_ns > 1.1 * out.per_step(out.wall_ns)) {
+    if (out.has_steps && out.step_ns > out.per_step(out.wall_ns)) {
         out.remarks.push_back(
             fmt::format("steps are the GPU's: the host ran ahead of it, in {:.3g} ms a step of its own",
                         out.per_step(out.wall_ns) / 1e6));

@@ -56,7 +56,7 @@ struct diagnosis {
     bool has_steps = false;           // else it is of all the time that was recorded, as one step
     std::uint64_t steps = 0;          // 0: nothing could be examined, and `not_looked` says why
     std::uint64_t warm_up = 0;        // steps left out before them
-    double step_ns = 0;               // mean; on the host, or on the GPU if that takes longer
+    double step_ns = 0;               // mean; on the host, or on the GPU if the host ran ahead
     std::int64_t wall_ns = 0;         // of all these steps, on the host
     std::int64_t replayed_ns = 0;     // the replay without a change; > wall_ns, if the host ran ahead of the GPU
     std::int64_t together_ns = 0;     // the price of all findings at once
