@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/diagnose.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -9,6 +11,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
@@ -30,20 +33,39 @@ accepted_values percentage() {
             [](const std::string& text) { return percent_of_step(text).has_value(); }};
 }
 
-double largest_gain_share(const table& findings) {
-    double largest = 0;
-    for (std::size_t column = 0; column < findings.columns.size(); ++column) {
-        if (findings.columns[column].key != "gain_share") continue;
-        for (const table_row& row : findings.rows) largest = std::max(largest, std::get<double>(row[column].value));
-    }
-    return largest;
+std::size_t column_of(const table& of, std::string_view key) {
+    const auto found =
+        std::find_if(of.columns.begin(), of.columns.end(), [&](const table_column& each) { return each.key == key; });
+    return static_cast<std::size_t>(found - of.columns.begin());
 }
 
-// Whether there was anything to examine.
-bool is_examined(const table& findings) {
-    return std::any_of(findings.totals.begin(), findings.totals.end(), [](const auto& total) {
-        return total.first == "steps" && std::get<std::uint64_t>(total.second.value) != 0;
-    });
+// Of a step. Findings stand dearest first.
+double largest_gain_share(const table& findings) {
+    return findings.rows.empty() ? 0 : std::get<double>(findings.rows.front()[column_of(findings, "gain_share")].value);
+}
+
+std::string dearest_title(const table& findings) {
+    return terminal_safe(std::get<std::string>(findings.rows.front()[column_of(findings, "finding")].value));
+}
+
+const table_cell* total_of(const table& findings, std::string_view key) {
+    const auto found = std::find_if(findings.totals.begin(), findings.totals.end(),
+                                    [&](const auto& total) { return total.first == key; });
+    return found == findings.totals.end() ? nullptr : &found->second;
+}
+
+// Why nothing was examined; "": something was.
+std::string why_not_examined(const table& findings) {
+    const table_cell* const steps = total_of(findings, "steps");
+    if (steps != nullptr && std::get<std::uint64_t>(steps->value) != 0) return {};
+    const table_cell* const why = total_of(findings, "not_looked");
+    const std::string text = why == nullptr ? std::string() : std::get<std::string>(why->value);
+    return text.empty() ? "nothing could be examined" : text.substr(0, text.find('\n'));
+}
+
+table findings_of(const timeline& data, const std::string& file, const report_settings& settings) {
+    const std::vector<const report_kind*> kinds = reports_named({"diagnose"});
+    return reports_of(data, file, settings, kinds, false).parts.front().tables.front();
 }
 
 }  // namespace
@@ -82,26 +104,48 @@ int diagnose_command::operator()() const {
     const std::vector<const report_kind*> kinds = reports_named({"diagnose", "diagnose_places", "critical_path"});
     const std::unique_ptr<report_writer> writer = output_.make_writer(inputs.files.size(), kinds.size(), false);
     const progress_display progress;
-    int status = inputs.all_found ? exit_ok : exit_failure;
-    double largest_share = 0;
+    bool all_examined = inputs.all_found;
+    bool any_fails = false;
     for (const std::string& file : inputs.files) {
+        std::string complaint;
         try {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "diagnosing " + file);
             if (!step_range_.empty()) count_steps_by(data, step_range_);
             const report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
             const table& findings = document.parts.front().tables.front();
-            largest_share = std::max(largest_share, largest_gain_share(findings));
-            if (!is_examined(findings)) status = exit_failure;
+            if (const std::string why = why_not_examined(findings); !why.empty()) {
+                complaint = file + ": " + why;
+                all_examined = false;
+            } else if (!fail_above_.empty()) {
+                any_fails |= fails(data, file, settings, findings, complaint);
+            }
             writer->add(document);
         } catch (const error& failure) {
-            complain(failure.what());
-            status = exit_failure;
+            complaint = failure.what();
+            all_examined = false;
         }
+        if (!complaint.empty()) complain(complaint);
     }
     output_.write(writer->text());
-    const bool fails = !fail_above_.empty() && 100 * largest_share > percent_of_step(fail_above_).value_or(0);
-    return status == exit_ok && fails ? exit_finding : status;
+    if (any_fails) return exit_finding;
+    return all_examined ? exit_ok : exit_failure;
+}
+
+// Whether a finding gains too much. What --above leaves out is looked for anew, and named in the complaint.
+bool diagnose_command::fails(const timeline& data, const std::string& file, const report_settings& settings,
+                             const table& shown, std::string& complaint) const {
+    const double limit = percent_of_step(fail_above_).value_or(0) / 100;
+    if (largest_gain_share(shown) > limit) return true;
+    if (limit >= settings.least_share) return false;
+    report_settings lower = settings;
+    lower.least_share = limit;
+    const table all = findings_of(data, file, lower);
+    if (largest_gain_share(all) <= limit) return false;
+    complaint =
+        fmt::format("{}: what --above leaves out would gain more than --fail-above {}: {}: up to {:.2f} % of a step",
+                    file, fail_above_, dearest_title(all), 100 * largest_gain_share(all));
+    return true;
 }
 
 }  // namespace prof

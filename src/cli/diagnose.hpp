@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/reports/table.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"
+#include "session/capture_reports.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof {
 
@@ -17,12 +20,15 @@ public:
     // Describes the options. REQUIRES: this lives until they are parsed.
     explicit diagnose_command(command_arguments& arguments);
 
-    // Returns the exit status: exit_failure if a capture could not be read or nothing in it examined, while the others
-    // are; exit_finding if --fail-above is exceeded. Throws usage_error, and prof::error if the output cannot be
-    // written.
+    // Returns the exit status: exit_finding if --fail-above is exceeded in a capture, else exit_failure if one could
+    // not be read or nothing in it examined, while the others are. Throws usage_error, and prof::error if the output
+    // cannot be written.
     int operator()() const;
 
 private:
+    bool fails(const timeline& data, const std::string& file, const report_settings& settings, const table& shown,
+               std::string& complaint) const;
+
     std::vector<std::string> files_;
     std::string above_ = "1";
     std::string fail_above_;

@@ -139,6 +139,7 @@ table path_table(const diagnosis& of, bool for_people) {
     table out;
     out.report = "critical_path";
     out.heading = of.has_steps ? "Critical path of a step" : "Critical path";
+    out.shows_if_empty = false;
     out.columns = {{"kind", "on the path"},
                    {"where", "where"},
                    {"module", of.path_has_modules ? "module" : ""},

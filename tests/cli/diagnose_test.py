@@ -24,6 +24,19 @@ class Diagnose(CommandLine):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
+    def trace(self, step_us=1000, gpu_at_us=610):
+        """12 steps of torch.profiler, each with a launch 600 us after its beginning and a kernel of 200 us."""
+        events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+                   "ts": step_us * i, "dur": step_us} for i in range(12)]
+        for i in range(12):
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
+                        "ts": 1000 * i + 600, "dur": 5, "args": {"correlation": i + 1}},
+                       {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000 * i + gpu_at_us,
+                        "dur": 200, "args": {"correlation": i + 1, "device": 0, "context": 1, "stream": 7}}]
+        path = self.dir / "trace.json"
+        path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+        return path
+
     def test_status_says_whether_a_finding_gains_too_much(self):
         share = self.documents(TRAINER)[0]["rows"][0]["gain_share"]
         below, above = f"{100 * share - 0.5:.2f}", f"{100 * share + 0.5:.2f}"
@@ -36,9 +49,32 @@ class Diagnose(CommandLine):
         missing = self.prof("diagnose", "no_such.prof")
         self.assertEqual((missing.returncode, missing.stdout), (1, ""))
         # What can be read is shown, and the status says that something is missing.
-        both = self.prof("diagnose", "--fail-above", "0", str(TRAINER), "no_such.prof")
+        both = self.prof("diagnose", "--fail-above", "100", str(TRAINER), "no_such.prof")
         self.assertEqual(both.returncode, 1)
         self.assertIn("Diagnosis of", both.stdout)
+
+    def test_what_above_leaves_out_may_fail(self):
+        found = self.documents(TRAINER)[0]
+        limit = f"{100 * found['rows'][0]['gain_share'] - 0.5:.2f}"
+        hidden = self.prof("diagnose", "--above", "50", "--fail-above", limit, str(TRAINER))
+        self.assertEqual(hidden.returncode, 3)
+        self.assertIn("nothing to gain was found", hidden.stdout)
+        self.assertIn(found["rows"][0]["finding"], hidden.stderr)
+
+    def test_a_finding_outweighs_a_file_that_cannot_be_examined(self):
+        idle = self.dir / "idle.json"
+        idle.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 5}]}),
+            encoding="utf-8")
+        for files in ([TRAINER, idle], [idle, TRAINER]):
+            result = self.prof("diagnose", "--fail-above", "0", *map(str, files))
+            self.assertEqual(result.returncode, 3)
+            self.assertIn(f"{idle}: nothing could be examined", result.stderr)
+        alone = self.prof("diagnose", str(idle))
+        self.assertEqual(alone.returncode, 1)
+        self.assertIn(f"{idle}: nothing could be examined", alone.stderr)
+        self.assertIn("Diagnosis: nothing could be examined", alone.stdout)
+        self.assertNotIn("Critical path", alone.stdout)
 
     def test_json_has_findings_their_places_and_the_path(self):
         found, places, path = self.documents(TRAINER)
@@ -81,16 +117,8 @@ class Diagnose(CommandLine):
         self.assertIn("Diagnosis", result.stdout)
 
     def test_kineto_trace(self):
-        events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
-                   "ts": 1000 * i, "dur": 1000} for i in range(12)]
-        for i in range(12):
-            # The host computes 600 us before each launch; the kernel takes 200 us.
-            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
-                        "ts": 1000 * i + 600, "dur": 5, "args": {"correlation": i + 1}},
-                       {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000 * i + 610,
-                        "dur": 200, "args": {"correlation": i + 1, "device": 0, "context": 1, "stream": 7}}]
-        trace = self.dir / "trace.json"
-        trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+        # The host computes 600 us before each launch; the kernel takes 200 us.
+        trace = self.trace()
         found = self.documents(trace)[0]
         self.assertEqual(found["rows"][0]["rule"], "host_code")
         # All but the launch and the kernel.
