@@ -52,15 +52,7 @@ public:
             add(op, step_ - 1);
         }
         add_side_streams();
-        std::vector<gpu_group> out;
-        out.reserve(groups_.size());
-        for (auto& [key, group] : groups_) {
-            group.changes.normalize();
-            out.push_back(std::move(group));
-        }
-        std::stable_sort(out.begin(), out.end(),
-                         [](const gpu_group& a, const gpu_group& b) { return a.tally.total_ns > b.tally.total_ns; });
-        return out;
+        return sorted_groups(std::move(groups_));
     }
 
 private:

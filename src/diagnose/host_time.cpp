@@ -8,6 +8,7 @@
 
 #include "analysis/projection/transfer_name.hpp"
 #include "base/near_search.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -19,12 +20,6 @@ constexpr std::int64_t launch_cost_ns = 10'000;
 constexpr double least_staging_rate = 3;
 constexpr double most_staging_rate = 50;
 constexpr std::uint64_t least_staged_bytes = 1U << 20;
-
-const transfer_record* copy_of(const timeline& data, const timeline_api_call& call) {
-    if (call.op_count == 0) return nullptr;
-    const gpu_op& op = data.ops[data.ops_by_launch[call.first_op]];
-    return op.kind == op_kind::memcpy ? &data.transfers[op.detail] : nullptr;
-}
 
 class host_grouper {
 public:
@@ -46,15 +41,7 @@ public:
             find_step(ns + 1);
             if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, step_ - 1);
         }
-        std::vector<host_group> out;
-        out.reserve(groups_.size());
-        for (auto& [key, group] : groups_) {
-            group.changes.normalize();
-            out.push_back(std::move(group));
-        }
-        std::stable_sort(out.begin(), out.end(),
-                         [](const host_group& a, const host_group& b) { return a.tally.total_ns > b.tally.total_ns; });
-        return out;
+        return sorted_groups(std::move(groups_));
     }
 
 private:

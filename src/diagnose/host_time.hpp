@@ -7,7 +7,10 @@
 // One thread. Cost: linear in the calls, plus the ranges in stretches that are longer than launch_bound_ns.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -57,6 +60,20 @@ struct host_group {
 std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait);
 // Whether the host waits for a copy that this call makes.
 bool holds_up_host(const dependency_graph& graph, const host_event& copy);
+
+// Of host or GPU time: with normalized changes, those with the most time first.
+template <typename TKey, typename TGroup>
+std::vector<TGroup> sorted_groups(std::map<TKey, TGroup>&& groups) {
+    std::vector<TGroup> out;
+    out.reserve(groups.size());
+    for (auto& [key, group] : groups) {
+        group.changes.normalize();
+        out.push_back(std::move(group));
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const TGroup& a, const TGroup& b) { return a.tally.total_ns > b.tally.total_ns; });
+    return out;
+}
 
 // The arguments must belong together. Groups with the most time first.
 std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "record/label.hpp"
+#include "timeline/launched_ops.hpp"
 #include "timeline/nearly_sorted.hpp"
 
 namespace prof {
@@ -29,7 +30,7 @@ public:
         const timeline_api_call& call = out_.api_calls[index];
         latest_call_[call.thread] = index;
         ++calls_[call.thread];
-        for (std::uint32_t i = 0; i < call.op_count; ++i) add_op(out_.ops_by_launch[call.first_op + i]);
+        for (const std::uint32_t op : ops_of(out_, call)) add_op(op);
     }
 
     bool is_before(const timeline_api_call& call, const stream_sync& sync) const {

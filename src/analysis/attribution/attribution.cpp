@@ -10,6 +10,7 @@
 
 #include "analysis/attribution/adoption.hpp"
 #include "analysis/attribution/graph_ranges.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -309,8 +310,7 @@ private:
     // All operations of a call count for the same open ranges, since a graph is one piece of work.
     void attribute_call(const timeline_api_call& call) {
         const target to = choose({call.open, call.thread, call.works_for, call.start_ns}, first_op(call));
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            const std::uint32_t op = data_.ops_by_launch[call.first_op + i];
+        for (const std::uint32_t op : ops_of(data_, call)) {
             out_.owner[op] = to.owner;
             out_.open[op] = call.open;
             out_.adopted_open[op] = to.adopted_open;

@@ -6,6 +6,7 @@
 #include "analysis/projection/transfer_name.hpp"
 
 #include "analysis/breakdown/launch_queue.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 
@@ -200,10 +201,8 @@ idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
 }
 
 bool idle_causes::copies_pageable(std::uint32_t call) const {
-    const timeline_api_call& of = data_.api_calls[call];
-    if (of.op_count == 0) return false;
-    const gpu_op& op = data_.ops[data_.ops_by_launch[of.first_op]];
-    return op.kind == op_kind::memcpy && is_pageable(data_.transfers[op.detail]);
+    const transfer_record* const copy = copy_of(data_, data_.api_calls[call]);
+    return copy != nullptr && is_pageable(*copy);
 }
 
 std::uint32_t idle_causes::place_at(const actors& by, std::int64_t ns) const {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <span>
 
+#include "timeline/launched_ops.hpp"
+
 namespace prof {
 namespace {
 
@@ -26,7 +28,7 @@ std::vector<launch> find_launches(const hta_input& input, hta_scope scope, bool 
         if (call.op_count == 0 || (is_own && !has_returned) || !rows.has(call)) continue;
         if (!is_own && !is_wanted(kind_of(call), with_memory)) continue;
         const std::int64_t call_end_ns = has_returned ? call.end_ns : call.start_ns;
-        const auto ops = std::span(data.ops_by_launch).subspan(call.first_op, call.op_count);
+        const auto ops = ops_of(data, call);
         if (is_own && !with_memory && is_transfer(data.ops[ops.front()].kind)) continue;
         for (const std::uint32_t index : ops) {
             const gpu_op& op = data.ops[index];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/steps/numbered_steps.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -68,8 +69,8 @@ std::vector<stream_queue> measure_queues(const hta_input& input, hta_scope scope
     const auto enter_until = [&](std::int64_t ns) {
         for (; call != data.api_calls.end() && call->start_ns <= ns; ++call) {
             if (call->op_count == 0 || !counts(*call)) continue;
-            for (std::uint32_t k = 0; k < call->op_count; ++k) {
-                walk.change(data.place_of(data.ops[data.ops_by_launch[call->first_op + k]]), call->start_ns, 1);
+            for (const std::uint32_t op : ops_of(data, *call)) {
+                walk.change(data.place_of(data.ops[op]), call->start_ns, 1);
             }
         }
     };

@@ -10,6 +10,7 @@
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/segment.hpp"
 #include "base/statistics.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -67,9 +68,8 @@ private:
 
     span of_call(std::size_t index) const {
         span all;
-        const timeline_api_call& call = data_.api_calls[index];
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            const gpu_op& op = data_.ops[data_.ops_by_launch[call.first_op + i]];
+        for (const std::uint32_t i : ops_of(data_, data_.api_calls[index])) {
+            const gpu_op& op = data_.ops[i];
             all.add({op.end_ns - op.start_ns, op.start_ns, op.end_ns});
         }
         return all;

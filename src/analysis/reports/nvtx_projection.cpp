@@ -9,6 +9,7 @@
 #include "analysis/reports/nsight_columns.hpp"
 #include "analysis/reports/reports.hpp"
 #include "analysis/steps/capture_start.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -49,8 +50,8 @@ range_projections project_ranges(const timeline& data, const hidden_domains& hid
     of.resize(data.ranges.size());
     out.left_out = for_each_range_around(data, hidden, [&](const timeline_api_call& call, std::uint32_t range) {
         range_projection& projected = of[range];
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            const gpu_op& op = data.ops[data.ops_by_launch[call.first_op + i]];
+        for (const std::uint32_t i : ops_of(data, call)) {
+            const gpu_op& op = data.ops[i];
             projected.start_ns = projected.ops == 0 ? op.start_ns : std::min(projected.start_ns, op.start_ns);
             projected.end_ns = std::max(projected.end_ns, op.end_ns);
             ++projected.ops;

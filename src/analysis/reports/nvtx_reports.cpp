@@ -10,6 +10,7 @@
 #include "analysis/reports/nsight_columns.hpp"
 #include "analysis/reports/nvtx_projection.hpp"
 #include "analysis/reports/reports.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 
@@ -43,8 +44,8 @@ table nvtx_kern_sum(const report_input& input) {
     std::set<std::pair<const group*, std::uint32_t>> counted;  // range instances, by group
     const auto count_kernels = [&](const timeline_api_call& call, std::uint32_t index) {
         const timeline_range& range = data.ranges[index];
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            const gpu_op& op = data.ops[data.ops_by_launch[call.first_op + i]];
+        for (const std::uint32_t i : ops_of(data, call)) {
+            const gpu_op& op = data.ops[i];
             if (op.kind != op_kind::kernel) continue;
             group& of = groups[{range_text(range), range.style, data.threads[range.thread].tid,
                                 kernel_text(data.kernels[op.detail].name)}];

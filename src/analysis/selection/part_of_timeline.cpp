@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "timeline/launched_ops.hpp"
+
 namespace prof {
 namespace {
 
@@ -167,9 +169,8 @@ private:
             call.open_on_thread = at(open_.on_thread, old.open_on_thread);
             call.torch_open = at(torch_.below, old.torch_open);
             const auto first = static_cast<std::uint32_t>(out_.ops_by_launch.size());
-            for (std::uint32_t k = 0; k < old.op_count; ++k) {
-                const std::uint32_t op = op_[whole_.ops_by_launch[old.first_op + k]];
-                if (op != npos) out_.ops_by_launch.push_back(op);
+            for (const std::uint32_t op : ops_of(whole_, old)) {
+                if (op_[op] != npos) out_.ops_by_launch.push_back(op_[op]);
             }
             call.op_count = static_cast<std::uint32_t>(out_.ops_by_launch.size()) - first;
             call.first_op = call.op_count == 0 ? npos : first;

@@ -11,6 +11,7 @@
 #include "analysis/selection/range_match.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "base/display_text.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -126,8 +127,8 @@ private:
     // A call counts where its work does; without work, for the ranges that are open on its thread.
     bool counts(const matched_ranges& found, const timeline_api_call& call) const {
         if (call.op_count != 0) {
-            const auto first = data_.ops_by_launch.begin() + call.first_op;
-            return std::any_of(first, first + call.op_count, [&](std::uint32_t op) { return kept_.ops[op] != 0; });
+            const auto ops = ops_of(data_, call);
+            return std::any_of(ops.begin(), ops.end(), [&](std::uint32_t op) { return kept_.ops[op] != 0; });
         }
         bool in_range = false;
         for (std::uint32_t at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {

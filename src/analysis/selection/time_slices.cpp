@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/selection/part_of_timeline.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -157,8 +158,7 @@ private:
         keep_list(whole_.open_nodes, open_, call.open_on_thread);
         keep_list(whole_.torch_nodes, torch_, call.torch_open);
         keep_parent(call.works_for);
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            const std::uint32_t op = whole_.ops_by_launch[call.first_op + i];
+        for (const std::uint32_t op : ops_of(whole_, call)) {
             if (ops_.add(op)) keep_details(op);
         }
     }

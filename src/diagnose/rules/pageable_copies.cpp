@@ -2,6 +2,7 @@
 // Looks for copies to the GPU from pageable memory: the host waits while the driver copies through a buffer of its own,
 // at a fraction of the bus' rate.
 #include "diagnose/rules/rule.hpp"
+#include "timeline/launched_ops.hpp"
 
 #include <algorithm>
 
@@ -13,9 +14,7 @@ void add_faster_copies(const rule_input& input, double rate, suspect& to) {
     for (const event_change& change : to.changes.events) {
         const std::uint32_t call = input.graph.events()[change.event].call;
         if (call == npos) continue;
-        const timeline_api_call& of = input.data.api_calls[call];
-        for (std::uint32_t i = 0; i < of.op_count; ++i) {
-            const std::uint32_t op = input.data.ops_by_launch[of.first_op + i];
+        for (const std::uint32_t op : ops_of(input.data, input.data.api_calls[call])) {
             const gpu_op& copy = input.data.ops[op];
             if (copy.kind != op_kind::memcpy) continue;
             if (rate <= 0) {

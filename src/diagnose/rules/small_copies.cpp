@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for data that is copied in many small pieces: each costs a call and a start on the GPU, whatever its size.
 #include "diagnose/rules/rule.hpp"
+#include "timeline/launched_ops.hpp"
 
 #include <fmt/format.h>
 
@@ -29,9 +30,8 @@ void merge_copies(const rule_input& input, suspect& of) {
             const std::int64_t gap_ns = event.start_ns - input.graph.events()[event.before].end_ns;
             if (gap_ns <= launch_bound_ns) change.gap_less_ns = gap_ns;
         }
-        const timeline_api_call& call = input.data.api_calls[event.call];
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            merged.ops.push_back({.op = input.data.ops_by_launch[call.first_op + i], .is_gone = true});
+        for (const std::uint32_t op : ops_of(input.data, input.data.api_calls[event.call])) {
+            merged.ops.push_back({.op = op, .is_gone = true});
         }
         merged.events.push_back(change);
     }

@@ -6,6 +6,7 @@
 
 #include "base/json_text.hpp"
 #include "export/chrome/trace_parts.hpp"
+#include "timeline/launched_ops.hpp"
 
 namespace prof {
 namespace {
@@ -168,8 +169,8 @@ private:
         events_.end();
         ++counts_.api_calls;
         if (call.is_unfinished) write_unfinished(call, row);
-        for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            events_.flow_start(to_.flow_id(data_.ops_by_launch[call.first_op + i]), row, item.start_ns);
+        for (const std::uint32_t op : ops_of(data_, call)) {
+            events_.flow_start(to_.flow_id(op), row, item.start_ns);
             ++counts_.flows;
         }
     }
