@@ -11,7 +11,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "analysis/projection/xla_names.hpp"
 #include "analysis/reports/module_finder.hpp"
 #include "base/display_text.hpp"
 #include "diagnose/examined_steps.hpp"
@@ -21,7 +20,7 @@
 #include "diagnose/rules/rule.hpp"
 #include "diagnose/step_gains.hpp"
 #include "diagnose/uneven_steps.hpp"
-#include "record/label.hpp"
+#include "diagnose/used_frameworks.hpp"
 
 namespace prof {
 namespace {
@@ -33,20 +32,6 @@ constexpr double least_ahead = 1.1;       // the GPU's steps are so much longer 
 // The places of a rule are findings of their own if their prices add up to this share of the price of all of them:
 // else each alone would gain little, since another holds the steps up then.
 constexpr double least_separate = 0.7;
-
-frameworks frameworks_of(const timeline& data, bool has_jax) {
-    frameworks out{.has_torch = !data.torch_nodes.empty(), .has_jax = has_jax};
-    for (const timeline_thread& thread : data.threads) {
-        if (thread.system_name.starts_with("pt_")) out.has_torch = true;
-    }
-    for (const timeline_domain& domain : data.domains) {
-        if (domain.name == xla_domain) out.has_jax = true;
-    }
-    for (const timeline_domain& domain : data.domains) {
-        if (domain.name == phase_domain || domain.name == module_domain) out.has_torch |= !out.has_jax;
-    }
-    return out;
-}
 
 std::string why_no_modules(const timeline& data, const frameworks& used) {
     if (used.has_torch) return fmt::format("modules were not recorded: {}", what_records_modules(data));

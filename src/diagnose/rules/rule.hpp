@@ -18,15 +18,11 @@
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/replay/dependencies.hpp"
+#include "diagnose/used_frameworks.hpp"
 #include "record/activities.hpp"
 
 namespace prof {
 
-// What the recorded program is written with; advice differs.
-struct frameworks {
-    bool has_torch = false;
-    bool has_jax = false;
-};
 enum class written_with : std::uint8_t { any, torch, jax };
 struct advice_line {
     written_with whom;  // programs for which it is
