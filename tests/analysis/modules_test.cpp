@@ -363,7 +363,7 @@ TEST_F(Modules, FindPhasesByCallsAndNodes) {
     node(autograd, 66, "InnerBackward0", 0);
     autograd.launch(67, 6).pop(68).launch(69, 7).pop(70).launch(71, 8).pop(72).launch(73, 10).pop(74).launch(75, 11);
     std::uint64_t at = 100;
-    for (const std::uint64_t launch : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
+    for (std::uint64_t launch = 1; launch <= 12; ++launch) {
         capture.kernel(launch, at, at + (std::uint64_t{1} << launch));
         at += std::uint64_t{1} << launch;
     }

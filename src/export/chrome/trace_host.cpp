@@ -115,7 +115,8 @@ private:
         events_.arg("External id", to_.external_id(index));
         annotation_args(range);
         if (range.sequence >= 0) {
-            events_.arg(range.is_module ? "next sequence number" : "Sequence number", range.sequence);
+            events_.arg(range.is_module ? "next sequence number" : "Sequence number",
+                        static_cast<std::uint64_t>(range.sequence));
         }
         if (range.open_at_end) events_.arg("open at end", true);
         events_.end();
