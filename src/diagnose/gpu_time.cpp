@@ -32,7 +32,11 @@ double tf32_factor(const timeline& data) {
 class gpu_grouper {
 public:
     explicit gpu_grouper(const dependency_graph& graph)
-        : graph_(graph), data_(graph.data()), class_of_(data_), tf32_factor_(tf32_factor(data_)) {
+        : graph_(graph),
+          data_(graph.data()),
+          class_of_(data_),
+          tf32_factor_(tf32_factor(data_)),
+          awaited_(awaited_calls(graph)) {
         is_fp32_.reserve(data_.kernels.size());
         for (const kernel_record& kernel : data_.kernels) {
             const std::optional<matrix_kernel> found = matrix_kernel_of(data_.name(kernel.name));
@@ -41,7 +45,6 @@ public:
     }
 
     std::vector<gpu_group> run() {
-        find_awaited();
         for (const std::uint32_t op : graph_.order()) {
             const std::uint32_t launch = graph_.launch_of(op);
             const std::int64_t at_ns = launch == npos ? data_.ops[op].start_ns : graph_.events()[launch].start_ns;
@@ -102,18 +105,6 @@ private:
     bool is_awaited(std::uint32_t copy) const {
         const std::uint32_t launch = graph_.launch_of(copy);
         return launch != npos && awaited_[launch];
-    }
-
-    // Copies for which the host waits, in the call that makes them or in the next one.
-    void find_awaited() {
-        const std::vector<host_event>& events = graph_.events();
-        awaited_.resize(events.size());
-        for (std::uint32_t i = 0; i < events.size(); ++i) {
-            if (events[i].call == npos) continue;
-            if (holds_up_host(graph_, events[i])) awaited_[i] = true;
-            const bool waits = data_.api_calls[events[i].call].kind == api_class::wait;
-            if (waits && copy_waited_for(graph_, events[i]) != npos) awaited_[events[i].before] = true;
-        }
     }
 
     // Of each device the streams but the one that computes longest. Streams of a graph's nodes are the driver's choice.
@@ -180,8 +171,8 @@ private:
     const timeline& data_;
     op_classifier class_of_;
     double tf32_factor_;
-    std::vector<bool> is_fp32_;                        // by index into kernels
     std::vector<bool> awaited_;                        // by index into events
+    std::vector<bool> is_fp32_;                        // by index into kernels
     std::map<std::uint32_t, placed_kernels> kernels_;  // that compute, by place
     std::map<group_key, gpu_group> groups_;
     std::size_t step_ = 0;

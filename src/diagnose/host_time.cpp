@@ -24,7 +24,7 @@ constexpr std::uint64_t least_staged_bytes = 1U << 20;
 class host_grouper {
 public:
     host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
-        : graph_(graph), data_(graph.data()), host_(host), where_(where) {
+        : graph_(graph), data_(graph.data()), host_(host), where_(where), awaited_(awaited_calls(graph)) {
         find_staged();
     }
 
@@ -189,7 +189,7 @@ private:
         const std::uint32_t named = waited == npos ? event.call : waited;
         const transfer_record* const copy = copy_of(data_, data_.api_calls[named]);
         const copy_direction direction = copy == nullptr ? copy_direction::none : direction_of(*copy);
-        const bool holds_up = holds_up_host(graph_, event);
+        const bool holds_up = awaited_[index] || named != event.call;
         idle_cause cause = idle_cause::launching;
         if (call.kind == api_class::wait) cause = idle_cause::waiting;
         if (call.kind == api_class::allocation || call.kind == api_class::blocking_allocation) {
@@ -201,8 +201,9 @@ private:
         const std::uint32_t place = place_at(event, event.start_ns);
         if (where_.kind(place) == place_kind::compiler) return add_compilers_call(index, step, place);
         host_group& group = group_of(cause, place, named, direction);
-        group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
-        if (copy != nullptr && named == event.call) group.bytes += copy->bytes;
+        const bool is_counted = named == event.call;  // a copy and the wait behind it are one occurrence
+        group.tally.add(step, event.start_ns, event.end_ns - event.start_ns, is_counted);
+        if (copy != nullptr && is_counted) group.bytes += copy->bytes;
         event_change change{.event = index, .work_less_ns = event.work_ns, .waits = false};
         if (copy != nullptr && holds_up) {
             // It becomes an asynchronous one.
@@ -228,6 +229,7 @@ private:
     const timeline& data_;
     const host_activity& host_;
     code_places& where_;
+    std::vector<bool> awaited_;  // by index into events
     struct staged_copies {
         std::uint64_t bytes = 0;
         std::int64_t until_ns = 0;  // when the last of these copies was called
@@ -239,9 +241,9 @@ private:
 
 }  // namespace
 
-void step_tally::add(std::size_t step, std::int64_t at_ns, std::int64_t ns) noexcept {
+void step_tally::add(std::size_t step, std::int64_t at_ns, std::int64_t ns, bool is_counted) noexcept {
     total_ns += ns;
-    ++count;
+    if (is_counted) ++count;
     if (step != latest_step_) ++steps;
     latest_step_ = step;
     if (ns <= longest_ns) return;
@@ -283,6 +285,18 @@ std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& w
 
 bool holds_up_host(const dependency_graph& graph, const host_event& copy) {
     return copy.waits_for != npos || waits(graph.data().api_calls[copy.call].kind);
+}
+
+std::vector<bool> awaited_calls(const dependency_graph& graph) {
+    const std::vector<host_event>& events = graph.events();
+    std::vector<bool> out(events.size());
+    for (std::uint32_t i = 0; i < events.size(); ++i) {
+        if (events[i].call == npos) continue;
+        if (holds_up_host(graph, events[i])) out[i] = true;
+        const bool is_wait = graph.data().api_calls[events[i].call].kind == api_class::wait;
+        if (is_wait && copy_waited_for(graph, events[i]) != npos) out[events[i].before] = true;
+    }
+    return out;
 }
 
 std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where) {

@@ -32,7 +32,8 @@ struct step_tally {
     std::int64_t longest_at_ns = 0;  // when the longest began
 
     // REQUIRES: steps in ascending order on the whole; a step that comes again later counts again.
-    void add(std::size_t step, std::int64_t at_ns, std::int64_t ns) noexcept;
+    // Without is_counted it is part of what was added before.
+    void add(std::size_t step, std::int64_t at_ns, std::int64_t ns, bool is_counted = true) noexcept;
     void add(const step_tally& other) noexcept;
 
 private:
@@ -60,6 +61,8 @@ struct host_group {
 std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait);
 // Whether the host waits for a copy that this call makes.
 bool holds_up_host(const dependency_graph& graph, const host_event& copy);
+// By event: calls that hold up the host, and copies for which the next call waits.
+std::vector<bool> awaited_calls(const dependency_graph& graph);
 
 // Of host or GPU time: with normalized changes, those with the most time first.
 template <typename TKey, typename TGroup>

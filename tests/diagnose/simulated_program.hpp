@@ -29,15 +29,16 @@ enum class action : std::uint8_t {
     copy,           // an asynchronous copy to the GPU
     blocking_copy,  // the same, but the call returns when it is complete
     copy_back,      // a blocking copy to the host
-    wait,           // for all operations in `stream`
-    wait_all,       // for all operations
-    record_event,   // `event` stands for what was launched into `stream`
-    stream_wait,    // what is launched into `stream` from here on waits for `event`
-    wait_event,     // the host, for `event`
-    allocate,       // memory; a call of `ns`
-    free,           // memory; waits for all operations
-    step,           // begins a step
-    push,           // a range, `name`
+    copy_back_async,
+    wait,          // for all operations in `stream`
+    wait_all,      // for all operations
+    record_event,  // `event` stands for what was launched into `stream`
+    stream_wait,   // what is launched into `stream` from here on waits for `event`
+    wait_event,    // the host, for `event`
+    allocate,      // memory; a call of `ns`
+    free,          // memory; waits for all operations
+    step,          // begins a step
+    push,          // a range, `name`
     pop,
     to_helper,
     from_helper,
@@ -146,6 +147,7 @@ private:
                 launch(in, what, did, launch_kernel, on_.launch_ns);
                 break;
             case action::copy:
+            case action::copy_back_async:
                 launch(in, what, did, memcpy_async, on_.copy_ns);
                 break;
             case action::blocking_copy:
@@ -232,7 +234,7 @@ private:
             return;
         }
         transfer_record t = transfer_between(transfer_kind::memcpy, start, end, did.correlation, what.bytes, where);
-        const bool is_back = what.what == action::copy_back;
+        const bool is_back = what.what == action::copy_back || what.what == action::copy_back_async;
         const std::uint8_t host = what.is_pageable ? 1 : 2;  // CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, _PINNED
         t.copy_kind = is_back ? 2 : 1;
         t.source_kind = is_back ? 3 : host;

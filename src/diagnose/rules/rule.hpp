@@ -45,7 +45,8 @@ struct rule_input {
     std::string place(std::uint32_t number) const;
     // "cudaStreamSynchronize"; "aten::item, cudaStreamSynchronize", if an operator of PyTorch's makes the call.
     std::string call(const host_group& group) const;
-    // Small copies in one direction at one place, at least least_pieces of them in a step.
+    // Small copies in one direction at one place, at least least_pieces of them in a step. Copies to the host are not
+    // if it waits for each: it needs each value before it goes on.
     bool is_in_pieces(const host_group& group) const noexcept;
     // Host code that is many short stretches rather than few long ones: it is what launching costs there.
     bool is_scattered(const host_group& group) const noexcept;

@@ -22,7 +22,10 @@ std::string rule_input::call(const host_group& group) const {
 }
 
 bool rule_input::is_in_pieces(const host_group& group) const noexcept {
-    if (group.direction != copy_direction::to_device && group.direction != copy_direction::to_host) return false;
+    const bool is_awaited = group.cause != idle_cause::launching;
+    if (group.direction != copy_direction::to_device && (group.direction != copy_direction::to_host || is_awaited)) {
+        return false;
+    }
     const std::uint64_t count = group.tally.count;
     return count >= least_pieces * steps() && group.bytes / count < small_copy_bytes;
 }

@@ -10,11 +10,13 @@
 namespace prof {
 namespace {
 
-// All copies of a step but the first are gone: their calls, the time before each, and their operations.
+// All copies of a step but the first are gone: their calls, the waits behind them, the time before each, and their
+// operations.
 void merge_copies(const rule_input& input, suspect& of) {
     replay_changes merged;
     std::int64_t step_end_ns = INT64_MIN;
     std::size_t step = 0;
+    std::uint32_t kept = npos;  // the call of the first copy of a step
     for (event_change change : of.changes.events) {
         const host_event& event = input.graph.events()[change.event];
         if (event.start_ns >= step_end_ns) {  // the first one of a step
@@ -22,15 +24,18 @@ void merge_copies(const rule_input& input, suspect& of) {
             while (step < steps.size() && steps[step].end_ns <= event.start_ns) ++step;
             if (step == steps.size()) break;
             step_end_ns = steps[step].end_ns;
+            kept = event.call;
             continue;
         }
+        const timeline_api_call& call = input.data.api_calls[event.call];
+        if (call.kind == api_class::wait && copy_waited_for(input.graph, event) == kept) continue;
         change.work_less_ns = event.work_ns;
         change.waits = false;
         if (event.before != npos) {
             const std::int64_t gap_ns = event.start_ns - input.graph.events()[event.before].end_ns;
             if (gap_ns <= launch_bound_ns) change.gap_less_ns = gap_ns;
         }
-        for (const std::uint32_t op : ops_of(input.data, input.data.api_calls[event.call])) {
+        for (const std::uint32_t op : ops_of(input.data, call)) {
             merged.ops.push_back({.op = op, .is_gone = true});
         }
         merged.events.push_back(change);

@@ -13,8 +13,7 @@ std::vector<suspect> find_synchronization(const rule_input& input) {
         [&](const host_group& group) {
             const bool copies_back =
                 group.direction == copy_direction::to_host &&
-                (group.cause == idle_cause::pageable_copy || group.cause == idle_cause::blocking_copy) &&
-                !input.is_in_pieces(group);
+                (group.cause == idle_cause::pageable_copy || group.cause == idle_cause::blocking_copy);
             return group.cause == idle_cause::waiting || copies_back;
         },
         [&](const host_group& group) { return input.call(group) + ", " + input.place(group.place); });
