@@ -278,9 +278,11 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     diagnosis out;
     out.least_share = options.least_share;
     if (data.ops.empty()) {
-        out.not_looked.emplace_back(data.activities.has_gpu_work()
-                                        ? "nothing could be examined: no GPU operation was recorded"
-                                        : "nothing could be examined: GPU work was not recorded (option activities)");
+        const std::string& missing = data.property("missing");
+        const std::string_view why = !data.activities.has_gpu_work() ? "GPU work was not recorded (option activities)"
+                                     : missing.empty()               ? "no GPU operation was recorded"
+                                                                     : std::string_view(missing);
+        out.not_looked.push_back(fmt::format("nothing could be examined: {}", why));
         return out;
     }
     if (data.api_calls.empty()) {
