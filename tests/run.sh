@@ -103,7 +103,7 @@ stage python-packages python_packages
 # What needs a process that was built with the same sanitizer, or tests no code of libprof's, is left out.
 unsanitized='slow|long|gpu|bench|consumer|house|injected|python'
 # What one thread computes has no races to be found.
-one_thread='^(BudgetPlan|HiddenRanges|HtaFigures|Projection|RecordedCaptures|Recompute|Selection|TraceReaders)\.'
+one_thread='^(HiddenRanges|Projection|Recompute|Selection)\.'
 if ((all)); then
     # Beside the other stages, in the time in which these wait: it is mostly downloads and files.
     nice -n 19 tests/python/all_environments.sh > "$logs/python-environments.log" 2>&1 &
