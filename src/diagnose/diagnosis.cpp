@@ -105,9 +105,16 @@ private:
     }
 
     std::string why_not(const rule& asked) const {
-        if (input_.data.activities.has(asked.needs)) return {};
-        return fmt::format("{} were not recorded (option activities)",
-                           activity_names[static_cast<std::size_t>(asked.needs)]);
+        std::string missing;
+        for (std::size_t i = 0; i < activity_names.size(); ++i) {
+            const auto each = static_cast<activity>(i);
+            const bool is_call = each == activity::copies || each == activity::waits || each == activity::allocations;
+            const bool is_needed = each == asked.needs || (asked.needs_all_calls && is_call);
+            if (!is_needed || input_.data.activities.has(each)) continue;
+            missing += missing.empty() ? "" : ", ";
+            missing += activity_names[i];
+        }
+        return missing.empty() ? "" : missing + " were not recorded (option activities)";
     }
 
     struct gain {
@@ -168,14 +175,19 @@ private:
         std::vector<std::int64_t> steps_ns;
         gain out;
         out.total_ns = out_.replayed_ns - replayed_ns(input_.graph, changes, &steps_ns);
-        if (limit_) out.total_ns = std::min(out.total_ns, limit_->of(changes));
         out.usual_ns = out.total_ns;
-        if (steps_ns.size() < least_uneven_steps || steps_ns.size() != steps_ns_.size()) return out;
-        for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
-        const rare_gains rare = find_rare_gains(steps_ns);
-        out.usual_ns -= rare.excess_ns;
-        const std::int64_t others_ns = out.total_ns - rare.largest_ns;
-        out.recurs = 4 * others_ns >= rare.largest_ns && out_.share_of(2 * others_ns) >= out_.least_share;
+        if (steps_ns.size() >= least_uneven_steps && steps_ns.size() == steps_ns_.size()) {
+            for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
+            const rare_gains rare = find_rare_gains(steps_ns);
+            out.usual_ns -= rare.excess_ns;
+            const std::int64_t others_ns = out.total_ns - rare.largest_ns;
+            out.recurs = 4 * others_ns >= rare.largest_ns && out_.share_of(2 * others_ns) >= out_.least_share;
+        }
+        if (limit_) {
+            const std::int64_t most_ns = limit_->of(changes);
+            out.total_ns = std::min(out.total_ns, most_ns);
+            out.usual_ns = std::min(out.usual_ns, most_ns);
+        }
         return out;
     }
 
@@ -285,7 +297,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
         out.not_looked.push_back(fmt::format("nothing could be examined: {}", why));
         return out;
     }
-    if (data.api_calls.empty()) {
+    if (data.api_calls.empty() || !data.activities.has(activity::launches)) {
         out.not_looked.emplace_back(
             "nothing could be examined: the calls that launch were not recorded (option activities, without "
             "no_launches)");

@@ -64,8 +64,8 @@ private:
         lines_.emplace_back();
         lines_.push_back(fmt::format("{}. {}: {}", number, terminal_safe(found.title), price(of_, found.gain_ns)));
         lines_.push_back(fmt::format("   {} takes {}{}, in {} of {} steps; confidence: {}", found.rule,
-                                     ms(of_.per_step(found.cost_ns)), a_step(of_), found.steps, of_.steps,
-                                     to_string(found.trust)));
+                                     ms(of_.per_step(found.cost_ns)), a_step(of_), with_thousands(found.steps),
+                                     with_thousands(of_.steps), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
             lines_.push_back(fmt::format(
                 "   - {}: {}{}, {} times; the longest {}, at {:.6f} s", shortened(terminal_safe(part.what), 80),

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "analysis/breakdown/step_breakdown.hpp"
+#include "base/display_text.hpp"
 #include "base/statistics.hpp"
 
 namespace prof {
@@ -37,7 +38,8 @@ std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengt
         if (other.steps <= out.steps + 1) explained_ns += other.gain_ns;
     }
     if (2 * explained_ns >= out.gain_ns) return {};
-    out.title = fmt::format("{} of {} steps are longer than the others", out.steps, lengths_ns.size());
+    out.title = fmt::format("{} of {} steps are longer than the others", with_thousands(out.steps),
+                            with_thousands(lengths_ns.size()));
     out.bound = "as if they were as long as the median step";
     out.advice = {"prof report --steps N:N+1 --report breakdown,idle shows one of them",
                   "Any: saving, logging and evaluation every N steps; garbage collection (gc.freeze, gc.disable); "

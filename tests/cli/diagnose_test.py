@@ -7,6 +7,7 @@
 import csv
 import io
 import json
+import re
 import shutil
 import sys
 import unittest
@@ -115,6 +116,133 @@ class Diagnose(CommandLine):
         result = self.prof("diagnose", str(damaged))
         self.assertIn(result.returncode, (0, 1))
         self.assertIn("Diagnosis", result.stdout)
+
+    def trace(self, steps=12):
+        """Steps of 1000 us, worked by hand. The host returns from its wait at 999, runs code for 250 us, 150 of them in
+        a range, and launches at 249; the kernel runs from 254 to 995."""
+        events = []
+        for i in range(steps):
+            at = 1000 * i
+            events += [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": at + start, "dur": dur}
+                       for name, start, dur in ((f"ProfilerStep#{i}", 0, 1000), ("augmentation of the images", 50, 150))]
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": at + start, "dur": dur,
+                        "args": {"correlation": 2 * i + number}}
+                       for name, start, dur, number in (("cudaLaunchKernel", 249, 3, 1), ("cudaDeviceSynchronize", 253, 746, 2))]
+            events.append({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 254, "dur": 741,
+                           "args": {"correlation": 2 * i + 1, "device": 0, "context": 1, "stream": 7}})
+        place = self.dir / "by_hand.json"
+        place.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+        return place
+
+    def text(self, *arguments, columns=1000):
+        result = self.prof("diagnose", *map(str, arguments), env={"COLUMNS": str(columns)})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_gain_is_that_worked_by_hand(self):
+        found, places, _ = self.documents(self.trace())
+        # Of twelve steps the first is warm-up, and of the last one nothing shows the end.
+        self.assertEqual((found["steps"], found["warm_up"], found["step_ns"]), (10, 1, 1_000_000))
+        code = {row["finding"].rpartition(", ")[2]: row for row in found["rows"] if row["rule"] == "host_code"}
+        for place, gain_us in (("in augmentation of the images", 150), ("outside ranges", 100)):
+            row = code.pop(place)
+            self.assertEqual((row["gain_ns"], row["gain_share"], row["cost_ns"], row["steps"]),
+                             (1000 * gain_us, gain_us / 1000, 1000 * gain_us, 10))  # fmt: skip
+        self.assertEqual(code, {})
+        costs = [(row["cost_ns"], row["count"], row["longest_ns"]) for row in places["rows"]
+                 if row["place"] == "in augmentation of the images"]  # fmt: skip
+        self.assertEqual(costs, [(150_000, 10, 150_000)])
+
+    def test_limits_are_exact(self):
+        trace = self.trace()
+        largest = max(row["gain_share"] for row in self.documents(trace)[0]["rows"])
+        for limit, status in ((f"{100 * largest:.17g}", 0), (f"{100 * largest - 1e-9:.17g}", 3), ("100", 0), ("0", 3)):
+            self.assertEqual(self.prof("diagnose", "--fail-above", limit, trace).returncode, status, limit)
+        # What gains as much as --above is a finding (here both places together); less is none, and no reason to fail.
+        for above, is_found in (("25", True), ("25%", True), ("25.000001", False)):
+            found = self.documents("--above", above, trace)[0]
+            self.assertEqual("host_code" in [row["rule"] for row in found["rows"]], is_found, above)
+            self.assertEqual("host_code" in found["looked"].splitlines(), not is_found, above)
+        self.assertEqual(self.prof("diagnose", "--above", "99", "--fail-above", "0", trace).returncode, 0)
+
+    def test_table_says_what_json_says(self):
+        for file in (TRAINER, self.trace()):
+            text = self.text(file)
+            found, places, path = self.documents(file)
+            headings = re.findall(r"^(\d+)\. (.*): up to ([\d.,]+) ms a step \(([\d.]+) %\)\n"
+                                  r"   (\w+) takes ([\d.,]+) ms a step, in ([\d,]+) of ([\d,]+) steps; confidence: (\w+)$",
+                                  text, re.MULTILINE)  # fmt: skip
+            self.assertEqual(len(headings), len(found["rows"]))
+            for number, (shown, row) in enumerate(zip(headings, found["rows"]), 1):
+                self.assertEqual((int(shown[0]), shown[1], shown[4], shown[6], shown[7], shown[8]),
+                                 (number, row["finding"], row["rule"], f"{row['steps']:,}", f"{found['steps']:,}",
+                                  row["confidence"]))  # fmt: skip
+                self.assert_rounded(shown[2], row["gain_ns"] / 1e6)
+                self.assert_rounded(shown[3], 100 * row["gain_share"])
+                self.assert_rounded(shown[5], row["cost_ns"] / 1e6)
+            parts = re.findall(r"^   - (.*): ([\d.,]+) ms a step, ([\d,]+) times; the longest ([\d.,]+) ms, at ([\d.]+) s$",
+                               text, re.MULTILINE)  # fmt: skip
+            self.assertEqual([part[0] for part in parts], [row["place"] for row in places["rows"]])
+            for part, row in zip(parts, places["rows"]):
+                self.assertEqual(part[2], f"{row['count']:,}")
+                for shown, value in ((1, row["cost_ns"]), (3, row["longest_ns"])):
+                    self.assert_rounded(part[shown], value / 1e6)
+                self.assert_rounded(part[4], row["longest_at_ns"] / 1e9)
+            self.assertEqual(re.findall(r"^   price: (.*)$", text, re.MULTILINE), [row["bound"] for row in found["rows"]])
+            self.assertEqual(re.findall(r"^   try: (.*)$", text, re.MULTILINE),
+                             [line for row in found["rows"] for line in row["advice"].splitlines()])
+            together = re.search(r"^All of these at once would gain up to ([\d.,]+) ms", text, re.MULTILINE)
+            self.assert_rounded(together[1], found["together_ns"] / 1e6)
+            looked = re.search(r"^Looked, and found nothing above 1.0 % of a step: (.*)\.$", text, re.MULTILINE)
+            self.assertEqual(looked[1].split(", "), found["looked"].splitlines())
+            self.assertEqual(re.findall("^Could not look: (.*)$", text, re.MULTILINE), found["not_looked"].splitlines())
+            self.assertEqual(re.findall("^Note: (.*)$", text, re.MULTILINE), found["remarks"].splitlines())
+            first = re.search(r"^(\S.*?)  .* ([\d.]+) %$", text[text.index("on the path"):], re.MULTILINE)
+            self.assertEqual(first[1], path["rows"][0]["kind"])
+            self.assert_rounded(first[2], 100 * path["rows"][0]["share"])
+
+    def assert_rounded(self, shown, value):
+        decimals = len(shown.partition(".")[2])
+        self.assertAlmostEqual(float(shown.replace(",", "")), value, delta=0.5001 * 10**-decimals)
+
+    def test_lines_fit_and_nothing_is_lost_between_widths(self):
+        for file in (TRAINER, self.trace()):
+            whole = None
+            for columns in (1000, 150, 80, 60, 40):
+                findings, _, path = self.text(file, columns=columns).partition("Critical path of a step")
+                lines = [line for line in findings.splitlines() if not line.startswith("$ ")]
+                begin = next(i for i, line in enumerate(lines) if line.startswith("Diagnosis"))
+                words = " ".join(lines[begin:]).split()
+                whole = whole or words
+                self.assertEqual(words, whole, columns)
+                # Names in the table of the path keep 20 characters each; notes in pipes are not broken.
+                below = [line for line in path.splitlines() if columns >= 60 and not line.startswith("note: ")]
+                for line in lines[begin:] + below:
+                    is_one_word = len(line.split()) == 1
+                    self.assertTrue(len(line) <= columns or is_one_word, (columns, line))
+
+    def test_terminal_has_lines_of_its_width(self):
+        trace = self.trace()
+        for columns in (60, 80, 100):
+            shown = self.on_terminal("diagnose", trace, columns=columns, env={"NO_COLOR": "1"})
+            for line in re.sub("\x1b[^a-zA-Z]*[a-zA-Z]", "", shown).splitlines():
+                self.assertLessEqual(len(line), columns, line)
+
+    def test_parts_of_a_capture_have_the_diagnosis_of_all_its_steps(self):
+        whole = self.text(TRAINER).partition("Diagnosis of ")[2]
+        for part in (["--steps", "3:8", "--step-range", "iteration #"], ["--range", "forward"], ["--from", "0.66"],
+                     ["--to", "0.68"], ["--skip-first", "3"]):  # fmt: skip
+            result = self.prof("report", "--report", "diagnose,critical_path", *part, TRAINER, env={"COLUMNS": "1000"})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            before, _, findings = result.stdout.partition("Diagnosis of ")
+            of_all = "Of all steps of the capture:\n"
+            self.assertTrue(before.endswith(of_all), before)
+            if "--step-range" not in part:
+                self.assertEqual(findings.replace(of_all + "\n", ""), whole, part)
+        for option in ("--steps", "--range", "--from", "--to"):
+            refused = self.prof("diagnose", option, "1", TRAINER)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+            self.assertIn(f'there is no option "{option}" here, but in prof', refused.stderr)
 
     def test_kineto_trace(self):
         # The host computes 600 us before each launch; the kernel takes 200 us.

@@ -102,6 +102,60 @@ def check_schedule(directory):
     assert kernels and all(edges[0]["ts"] <= event["ts"] for event in kernels), edges
 
 
+# What cannot be looked for without an activity, by docs/reference/options.md and the rules of docs/reference/diagnose.md.
+RULES_OF = {
+    "waits": {"synchronization", "host_code", "launch_bound"},
+    "allocations": {"allocation", "host_code", "launch_bound"},
+    "copies": {"pageable_copies", "blocking_copies", "small_copies", "copy_overlap", "host_code", "launch_bound"},
+    "kernels": {"communication", "precision", "serial_streams"},
+    "sets": set(),
+}
+
+
+def diagnosed(directory, name, *options):
+    """What prof diagnose says of a run with these options: its status, and its first table."""
+    environment = {"FAKE_GPU_CLOCK": "virtual", "PROF_EXPORT": "none"}
+    run = prof("run", "-o", name, *options, "--cupti-library", FAKE_CUPTI, "--", TRAINER, "steps", "20", cwd=directory,
+               **environment)  # fmt: skip
+    assert run.returncode == 3, run
+    (capture,) = map(str, pathlib.Path(directory, name).glob("*.prof"))
+    result = prof("diagnose", capture, "--format", "json", cwd=directory)
+    return result.returncode, json.loads(result.stdout)[0]
+
+
+def check_diagnosis_of_activities(directory):
+    """What was not recorded is named with the option that records it, and is neither found nor looked for in vain."""
+    _, everything = diagnosed(directory, "activities_all", "--activities", "all")
+    assert everything["not_looked"] == "", everything["not_looked"]
+    rules = {row["rule"] for row in everything["rows"]} | set(everything["looked"].splitlines())
+    assert rules >= set().union(*RULES_OF.values()), rules
+    for missing in RULES_OF:
+        recorded = [each for each in RULES_OF if each != missing]
+        status, found = diagnosed(directory, "without_" + missing, "--activities", ",".join(recorded))
+        assert status == 0, found
+        lines = dict(line.split(": ", 1) for line in found["not_looked"].splitlines())
+        assert set(lines) == RULES_OF[missing], (missing, lines)
+        assert set(lines.values()) <= {f"{missing} were not recorded (option activities)"}, lines
+        asked = {row["rule"] for row in found["rows"]} | set(found["looked"].splitlines())
+        assert asked == rules - RULES_OF[missing], (missing, asked)
+    for options, why in (("none", "GPU work was not recorded (option activities)"),
+                         ("all,no_launches", "the calls that launch were not recorded (option activities, without no_launches)")):
+        status, found = diagnosed(directory, "only_" + options, "--activities", options)
+        assert (status, found["steps"], found["rows"], found["looked"]) == (1, 0, [], ""), found
+        assert found["not_looked"] == "nothing could be examined: " + why, found["not_looked"]
+
+
+def check_diagnosis_of_windows(directory):
+    """Three windows of three steps each: of each the first is whole from its beginning, and so are the others."""
+    options = ["--schedule", "wait=2,active=3,repeat=3", "--step-range", "iteration #"]
+    status, found = diagnosed(directory, "windows", *options)
+    assert (status, found["steps"], found["warm_up"]) == (0, 9, 0), found
+    # What lies between the windows is no part of any step.
+    capture = next(pathlib.Path(directory, "windows").glob("*.prof"))
+    step = json.loads(prof("report", str(capture), "--format", "json", cwd=directory).stdout)["step"]
+    assert (step["steps"], step["host_ns"]) == (9, found["wall_ns"]), (found["wall_ns"], step)
+
+
 def check_steps(directory):
     """Of six steps the first is left out, and the last, which has what comes after the loop."""
     options = ["--step-range", "iteration #", "--rows", "6", "--cupti-library", FAKE_CUPTI]
@@ -311,6 +365,8 @@ def main():
         check_trace(directory, capture)
         check_widths(directory, capture)
         check_schedule(directory)
+        check_diagnosis_of_activities(directory)
+        check_diagnosis_of_windows(directory)
         check_steps(directory)
         check_sanitized(directory)
         check_calm_end(directory)

@@ -67,6 +67,7 @@ struct machine {
     std::int64_t hand_over_ns = 2'000;  // from an operation's end to one of another stream that waits for it, at least
     std::int64_t clock_skew_ns = 0;     // of the GPU's times in the capture
     bool records_syncs = true;          // events, and what a call waits for: else as in older captures
+    bool records_waits = true;          // calls that wait for a stream or an event
 };
 
 // What an instruction did. Of a call, `correlation` is not 0; of an operation, op_end_ns is not.
@@ -253,6 +254,10 @@ private:
     void wait(strand& in, const instruction& what, execution& did, const cuda_function& called, sync_kind kind,
               std::int64_t free_ns) {
         const std::int64_t end_ns = wait_end(in.now_ns + on_.wait_ns, free_ns);
+        if (!on_.records_waits) {
+            in.now_ns = end_ns;
+            return;
+        }
         if (!on_.records_syncs) return call(in, did, called, end_ns);
         did.correlation = ++correlation_;
         in.current->wait_for(static_cast<std::uint64_t>(in.now_ns), static_cast<std::uint64_t>(end_ns), did.correlation,

@@ -27,6 +27,7 @@ const rule host_code_rule{
     .name = "host_code",
     .purpose = "the host runs other code while the GPU has nothing to do",
     .needs = activity::launches,
+    .needs_all_calls = true,
     .trust = confidence::high,
     .suspects = find_host_code,
     .title = "the host runs other code",

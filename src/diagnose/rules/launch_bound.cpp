@@ -64,6 +64,7 @@ const rule launch_bound_rule{
     .name = "launch_bound",
     .purpose = "the GPU is faster than the host launches",
     .needs = activity::launches,
+    .needs_all_calls = true,
     .trust = confidence::high,
     .suspects = find_launch_bound,
     .title = "the GPU waits for launches",

@@ -67,6 +67,8 @@ struct rule {
     std::string_view name;
     std::string_view purpose;
     activity needs;  // what must have been recorded
+    // Beside it all calls that may take long, so that time between calls is the host's own.
+    bool needs_all_calls = false;
     confidence trust;
     std::vector<suspect> (*suspects)(const rule_input& input);
     // "the host waits for the GPU": a finding's title without its place.
