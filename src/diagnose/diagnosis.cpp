@@ -355,7 +355,16 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_i
     }
     for (path_share& each : of.path) extend(each.total_ns);
     of.steps = all.size();
-    add_uneven(any_is_slow ? price_uneven_steps(lengths_of(all), of.findings) : std::nullopt, of);
+    std::optional<finding> uneven =
+        any_is_slow ? price_uneven_steps(less_catching_up(lengths_of(all)), of.findings) : std::nullopt;
+    if (uneven) {
+        // The sample is without these steps.
+        of.wall_ns += uneven->gain_ns;
+        of.replayed_ns += uneven->gain_ns;
+        of.step_ns += of.per_step(uneven->gain_ns);
+        std::erase_if(of.findings, [&](const finding& each) { return of.share_of(each.gain_ns) < of.least_share; });
+    }
+    add_uneven(std::move(uneven), of);
 }
 
 }  // namespace prof

@@ -92,7 +92,8 @@ struct diagnosis_options {
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});
 
 // Makes the diagnosis of some of a program's steps (diagnosis_options::steps) one of all of them: what a step costs and
-// would gain stays, as far as the findings of the rules go, and the rule uneven_steps is asked of all lengths.
+// would gain stays, as far as the findings of the rules go, and the rule uneven_steps is asked of all lengths: by what
+// these steps are longer, the mean step is, too, and what gains too little of that is no finding.
 // `any_is_slow`: whether there are slow steps (step_breakdown::slow) among all; else none is uneven.
 void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_is_slow);
 

@@ -60,6 +60,26 @@ std::vector<std::int64_t> times_to_complete(const dependency_graph& graph,
     return out;
 }
 
+std::vector<std::int64_t> less_catching_up(std::vector<std::int64_t> lengths_ns) {
+    const double middle = median(lengths_ns);
+    const double longest = longest_usual(lengths_ns, 1.1);
+    const auto middle_ns = static_cast<std::int64_t>(std::min(middle, 1e18));
+    std::size_t late = lengths_ns.size();  // the latest longer step
+    for (std::size_t i = 0; i < lengths_ns.size(); ++i) {
+        const auto length = static_cast<double>(lengths_ns[i]);
+        if (length > longest) {
+            late = i;
+        } else if (length >= 2 * middle - longest) {
+            late = lengths_ns.size();
+        } else if (late != lengths_ns.size()) {
+            const std::int64_t caught_ns = std::min(middle_ns - lengths_ns[i], lengths_ns[late] - middle_ns);
+            lengths_ns[late] -= caught_ns;
+            lengths_ns[i] += caught_ns;
+        }
+    }
+    return lengths_ns;
+}
+
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
                                          const std::vector<std::int64_t>& lengths_ns, const diagnosis_options& options,
                                          const std::vector<finding>& found) {

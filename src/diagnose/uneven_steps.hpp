@@ -26,6 +26,10 @@ inline constexpr std::size_t least_uneven_steps = 5;  // of fewer, none is unusu
 std::vector<std::int64_t> times_to_complete(const dependency_graph& graph,
                                             const std::vector<std::int64_t>& replayed_steps_ns);
 
+// About the same from the lengths on the host alone: where steps are shorter than usual after one that is longer, because
+// the host catches up with the GPU, the longer one has lost so much less.
+std::vector<std::int64_t> less_catching_up(std::vector<std::int64_t> lengths_ns);
+
 // The price: as if steps that are longer than the others (longest_usual) were as long as the median. Nothing if there
 // are none, or if `found` has findings that occur in no more steps than that and gain at least half of the price.
 // `lengths_ns`: of `steps`. The parts say what has grown in these steps (step_breakdown::slow).
