@@ -71,7 +71,8 @@ TEST(MatrixKernels, HaveTheTypeOfTheirName) {
     EXPECT_EQ(type("ampere_bf16_s16816gemm_bf16_128x256_ldg8_f2f_stages_64x3_tn"), "BF16");
     EXPECT_EQ(type("turing_fp16_s1688gemm_fp16_128x128_ldg8_f2f_tn"), "FP16");
     EXPECT_EQ(type("cutlass_80_tensorop_s1688gemm_128x128_16x4_nn_align4"), "TF32");
-    EXPECT_EQ(type("fmha_cutlassB_f32_aligned_128x64_k128_sm80"), "FP32");
+    EXPECT_EQ(type("fmha_cutlassB_f32_aligned_128x64_k128_sm80"), "TF32");
+    EXPECT_EQ(type("fmha_cutlassF_f32_aligned_64x128_rf_sm75"), "FP32");
     EXPECT_EQ(type("void flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4, cutlass::bfloat16_t>>"), "BF16");
     EXPECT_EQ(type("sm80_xmma_gemm_i8i8_i8i32_f32_tn_n"), "INT8");
     EXPECT_EQ(type("some_gemm"), "unknown");

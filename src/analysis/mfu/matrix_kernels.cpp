@@ -40,7 +40,14 @@ constexpr std::string_view fp16_words[] = {"f16", "fp16", "half", "h884", "h1688
 constexpr std::string_view fp32_words[] = {"sgemm", "f32f32", "ffma", "f32", "float"};
 constexpr std::string_view fp32_sums[] = {"s161616", "s16816", "s1688", "s884", "f16f32", "flash", "fmha"};
 
+// PyTorch's attention multiplies FP32 values on the matrix units, in several steps of TF32, from compute capability 8.0
+// on; before, in FP32 (DefaultGemmType in ATen/native/transformers/cuda/mem_eff_attention/gemm_kernel_utils.h).
+bool is_attention_in_tf32(std::string_view name) noexcept {
+    return has_part(name, "fmha_cutlass") && has_part(name, "_f32_") && has_part(name, "_sm80");
+}
+
 matrix_type type_of(std::string_view name) noexcept {
+    if (is_attention_in_tf32(name)) return matrix_type::tf32;
     if (has_one_of(name, fp4_words)) return matrix_type::fp4;
     if (has_one_of(name, fp8_words)) return matrix_type::fp8;
     if (has_one_of(name, int8_words)) return matrix_type::int8;
