@@ -49,6 +49,16 @@ void append_byte_escape(std::string& out, std::uint8_t byte) {
     out += hex_digits[byte & 15];
 }
 
+// Of a character of three bytes that begins at `at`: whether it changes the direction of the text around it (U+200E,
+// U+200F, U+202A to U+202E, U+2066 to U+2069), or begins a line (U+2028, U+2029). No other UTF-8 looks like it.
+bool is_layout_control(std::string_view text, std::size_t at) noexcept {
+    if (byte_at(text, at) != 0xE2) return false;
+    const std::uint8_t second = byte_at(text, at + 1);
+    const std::uint8_t third = byte_at(text, at + 2);
+    if (second == 0x81) return third >= 0xA6 && third <= 0xA9;
+    return second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE));
+}
+
 // Control characters as escapes. `text` is valid UTF-8.
 std::string without_controls(std::string_view text) {
     std::string out;
@@ -61,6 +71,9 @@ std::string without_controls(std::string_view text) {
             // U+0080 to U+009F are control characters too, for some terminals.
             append_byte_escape(out, byte);
             append_byte_escape(out, byte_at(text, ++at));
+        } else if (is_layout_control(text, at)) {
+            for (const std::size_t end = at + 3; at < end; ++at) append_byte_escape(out, byte_at(text, at));
+            --at;
         } else {
             out += text[at];
         }

@@ -55,5 +55,15 @@ TEST(JsonText, EscapesControlCharactersForTerminals) {
               "\\xC2\\x9B2J\xC2\xA0");  // U+009B is another way to say ESC [
 }
 
+TEST(JsonText, EscapesWhatTurnsTheTextAroundIt) {
+    for (const std::string code : {"\xE2\x80\x8E", "\xE2\x80\xA8", "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA9"}) {
+        const std::string shown = terminal_safe("a" + code + "b");
+        EXPECT_EQ(shown.size(), 14U) << shown;
+        EXPECT_EQ(original_bytes(shown), "a" + code + "b");
+    }
+    for (const std::string text : {"a\xE2\x80\xA6z", "\xE2\x80\x90", "\xE2\x81\xA5", "\xE3\x80\xAE"})
+        EXPECT_EQ(terminal_safe(text), text);
+}
+
 }  // namespace
 }  // namespace prof::json_text_test
