@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/module_finder.hpp"
 #include "base/display_text.hpp"
 #include "diagnose/examined_steps.hpp"
@@ -286,6 +287,22 @@ std::vector<rule_description> diagnosis_rules() {
     return out;
 }
 
+namespace {
+
+bool have_length(const std::vector<whole_step>& steps) noexcept {
+    return std::any_of(steps.begin(), steps.end(), [](const whole_step& each) { return each.end_ns > each.start_ns; });
+}
+
+diagnosis without_length(const diagnosis_options& options) {
+    diagnosis out;
+    out.least_share = options.least_share;
+    out.not_looked.emplace_back(
+        "nothing could be examined: the steps have no length (do they all begin and end at one time?)");
+    return out;
+}
+
+}  // namespace
+
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options) {
     diagnosis out;
     out.least_share = options.least_share;
@@ -314,6 +331,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
             "step_range)");
     }
     for (const step_run& run : graph.runs()) out.wall_ns += run.end_ns - run.start_ns;
+    if (!have_length(graph.steps())) return without_length(options);
     const std::vector<host_group> host_groups = group_host_time(graph, examined.host, examined.where);
     const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
     const rule_input input{.data = data,
@@ -330,6 +348,9 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
         add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, options, out.findings), out);
     }
     add_remarks(examined.steps, out);
+    if (is_clock_off(data)) {
+        for (finding& each : out.findings) each.trust = confidence::low;
+    }
     share_path(examined, att, out);
     if (!out.path_has_modules) out.no_modules = why_no_modules(data, input.used);
     if (!out.has_steps) out.wall_ns = out.path_ns;
@@ -343,7 +364,8 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_i
         const double extended = std::round(std::min(static_cast<double>(value) * factor, 9e18));
         value = static_cast<std::remove_reference_t<decltype(value)>>(extended);
     };
-    for (std::int64_t* const each : {&of.wall_ns, &of.replayed_ns, &of.together_ns, &of.path_ns}) extend(*each);
+    for (std::int64_t* const each : {&of.wall_ns, &of.replayed_ns, &of.together_ns, &of.path_ns, &of.unexplained_ns})
+        extend(*each);
     for (finding& each : of.findings) {
         extend(each.cost_ns);
         extend(each.gain_ns);

@@ -63,10 +63,11 @@ struct diagnosis {
     double least_share = 0;           // of a step: what gains less is no finding
     std::vector<finding> findings{};  // dearest first
     std::int64_t path_ns = 0;         // length of the critical path; about wall_ns
+    std::int64_t unexplained_ns = 0;  // of the path: waits for a reason that was not recorded
     std::vector<path_share> path{};   // largest first; adds up to path_ns
     bool path_has_modules = false;
     std::string no_modules{};               // why the path has none; "": it has, or the program can have none
-    std::string bound_by{};                 // "GPU kernels (84 % of the critical path), most of all in backward"
+    std::string bound_by{};                 // "kernels (84 % of the critical path), most of all in backward"
     std::vector<std::string> looked{};      // rules that found nothing
     std::vector<std::string> remarks{};     // what limits the trust in the prices
     std::vector<std::string> not_looked{};  // "communication: …, because …" with the option that records it

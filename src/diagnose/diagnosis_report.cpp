@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "analysis/steps/capture_start.hpp"
@@ -14,11 +15,16 @@ namespace prof {
 namespace {
 
 constexpr std::size_t most_path_rows = 12;  // for people
+constexpr double least_unexplained = 0.1;   // of the path: less is not mentioned in the heading
 
 std::string ms(double ns) { return fmt::format("{:.{}f} ms", ns / 1e6, ns < 1e6 ? 3 : ns < 1e8 ? 2 : 1); }
 std::string percent_of(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
 
 std::string a_step(const diagnosis& of) { return of.has_steps ? " a step" : ""; }
+
+std::string counted(std::uint64_t count, std::string_view what) {
+    return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
+}
 
 std::string price(const diagnosis& of, std::int64_t total_ns) {
     return fmt::format("up to {}{} ({})", ms(of.per_step(total_ns)), a_step(of), percent_of(of.share_of(total_ns)));
@@ -52,28 +58,44 @@ public:
 private:
     std::string heading() const {
         std::string out = of_.has_steps
-                              ? fmt::format("Diagnosis of {} steps of {}", with_thousands(of_.steps), ms(of_.step_ns))
+                              ? fmt::format("Diagnosis of {} of {}", counted(of_.steps, "step"), ms(of_.step_ns))
                               : fmt::format("Diagnosis of {} of recording", ms(of_.step_ns));
         if (of_.warm_up != 0) out += fmt::format(" (without {} of warm-up)", of_.warm_up);
         if (of_.findings.empty()) out += ": nothing to gain was found";
         if (!of_.bound_by.empty()) out += "; bound by " + terminal_safe(of_.bound_by);
+        const double unexplained = static_cast<double>(of_.unexplained_ns) / static_cast<double>(of_.path_ns);
+        if (of_.path_ns > 0 && unexplained >= least_unexplained) {
+            out += fmt::format("; {:.0f} % of the critical path is not explained", 100 * unexplained);
+        }
         return out;
     }
 
     void add(std::size_t number, const finding& found) {
         lines_.emplace_back();
         lines_.push_back(fmt::format("{}. {}: {}", number, terminal_safe(found.title), price(of_, found.gain_ns)));
-        lines_.push_back(fmt::format("   {} takes {}{}, in {} of {} steps; confidence: {}", found.rule,
-                                     ms(of_.per_step(found.cost_ns)), a_step(of_), with_thousands(found.steps),
-                                     with_thousands(of_.steps), to_string(found.trust)));
+        lines_.push_back(fmt::format("   {} takes {}{}{}; confidence: {}", found.rule, cost_of(found.cost_ns),
+                                     sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
-            lines_.push_back(fmt::format(
-                "   - {}: {}{}, {} times; the longest {}, at {:.6f} s", shortened(terminal_safe(part.what), 80),
-                ms(of_.per_step(part.cost_ns)), a_step(of_), with_thousands(part.count),
-                ms(static_cast<double>(part.longest_ns)), static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
+            lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
+                                         shortened(terminal_safe(part.what), 80), cost_of(part.cost_ns),
+                                         counted(part.count, "time"), ms(static_cast<double>(part.longest_ns)),
+                                         static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
         lines_.push_back("   price: " + found.bound);
         for (const std::string& line : found.advice) lines_.push_back("   try: " + line);
+    }
+
+    std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }
+
+    // One thread, or one stream, cannot spend more than the steps' time.
+    std::string sum_of(const finding& found) const {
+        const bool is_sum = found.cost_ns > std::max({of_.wall_ns, of_.path_ns, of_.replayed_ns});
+        return is_sum ? " (of threads or streams that run at the same time, together)" : "";
+    }
+
+    std::string steps_of(const finding& found) const {
+        if (!of_.has_steps) return {};
+        return fmt::format(", in {} of {}", with_thousands(found.steps), counted(of_.steps, "step"));
     }
 
     const diagnosis& of_;
@@ -109,6 +131,7 @@ table findings_table(const diagnosis& of) {
                   {"together_ns", of.per_step(of.together_ns)},
                   {"least_share", of.least_share},
                   {"bound_by", of.bound_by},
+                  {"unexplained_ns", of.per_step(of.unexplained_ns)},
                   {"remarks", joined(of.remarks)},
                   {"looked", joined(of.looked)},
                   {"not_looked", joined(of.not_looked)}};

@@ -15,6 +15,7 @@
 #include "analysis/reports/kernel_names.hpp"
 #include "analysis/reports/module_texts.hpp"
 #include "analysis/steps/step_parts.hpp"
+#include "base/display_text.hpp"
 #include "diagnose/replay/critical_path.hpp"
 
 namespace prof {
@@ -64,9 +65,17 @@ public:
     }
 
 private:
+    // By the kind with most of the path. What is not explained bounds nothing that one could name.
     static void name_bound(diagnosis& out) {
+        constexpr std::size_t longest_place = 60;
         std::map<std::string, std::map<std::string, std::int64_t>> kinds;  // kind → place → time
-        for (const path_share& share : out.path) kinds[share.kind][share.where] += share.total_ns;
+        for (const path_share& share : out.path) {
+            if (share.kind == to_string(path_kind::not_explained)) {
+                out.unexplained_ns += share.total_ns;
+            } else {
+                kinds[share.kind][share.where] += share.total_ns;
+            }
+        }
         std::string kind;
         std::string where;
         std::int64_t most_ns = 0;
@@ -81,9 +90,19 @@ private:
                     })->first;
         }
         if (most_ns == 0) return;
-        out.bound_by = fmt::format("{} ({:.0f} % of the critical path)", kind,
+        out.bound_by = fmt::format("{} ({:.0f} % of the critical path)", as_bound(kind),
                                    100 * static_cast<double>(most_ns) / static_cast<double>(out.path_ns));
-        if (!where.empty()) out.bound_by += ", most of all in " + where;
+        if (!where.empty()) out.bound_by += ", most of all in " + shortened(where, longest_place);
+    }
+
+    // A kind, as what the steps are bound by.
+    static std::string as_bound(const std::string& kind) {
+        if (kind == to_string(path_kind::call)) return "calls of CUDA";
+        if (kind == to_string(path_kind::hand_over)) return "hand-overs between threads";
+        if (kind == to_string(path_kind::next_operation)) return "the time from kernel to kernel";
+        if (kind == to_string(path_kind::other_stream)) return "waiting for another stream";
+        if (kind == to_string(path_kind::wait_return)) return "the host's late return from waits for the GPU";
+        return kind;
     }
 
     std::string kind_of(const path_piece& piece) const {

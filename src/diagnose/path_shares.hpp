@@ -14,7 +14,7 @@
 
 namespace prof {
 
-// Sets path, path_ns, path_has_modules and bound_by of `out`. Linear in the length of the path.
+// Sets path, path_ns, unexplained_ns, path_has_modules and bound_by of `out`. Linear in the length of the path.
 void share_path(examined_steps& steps, const attribution& att, diagnosis& out);
 
 // A piece of the path in words.

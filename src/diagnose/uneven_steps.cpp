@@ -12,6 +12,8 @@
 namespace prof {
 namespace {
 
+constexpr std::size_t most_steps_named = 10;  // at least; slow steps are all named
+
 std::string grown_part(const breakdown_row& row) {
     std::string out(row.use == time_use::idle ? to_string(row.cause) : to_string(row.use));
     if (!row.part.empty()) out += ", " + row.part;
@@ -38,8 +40,8 @@ std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengt
         if (other.steps <= out.steps + 1) explained_ns += other.gain_ns;
     }
     if (2 * explained_ns >= out.gain_ns) return {};
-    out.title = fmt::format("{} of {} steps are longer than the others", with_thousands(out.steps),
-                            with_thousands(lengths_ns.size()));
+    out.title = fmt::format("{} of {} steps {} longer than the others", with_thousands(out.steps),
+                            with_thousands(lengths_ns.size()), out.steps == 1 ? "is" : "are");
     out.bound = "as if they were as long as the median step";
     out.advice = {"prof report --steps N:N+1 --report breakdown,idle shows one of them",
                   "Any: saving, logging and evaluation every N steps; garbage collection (gc.freeze, gc.disable); "
@@ -91,6 +93,7 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
     const auto is_uneven = [&](std::size_t at) {
         return at < lengths_ns.size() && static_cast<double>(lengths_ns[at]) > longest;
     };
+    std::vector<bool> is_listed(lengths_ns.size() + 2);
     for (const slow_step& slow : broken_down->slow) {
         const auto step = std::find_if(steps.steps.begin(), steps.steps.end(),
                                        [&](const whole_step& each) { return each.number == slow.number; });
@@ -98,11 +101,22 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
         // What holds a step up on the host may delay the next one on the GPU.
         if (step == steps.steps.end() || !(is_uneven(at) || is_uneven(at + 1) || (at > 0 && is_uneven(at - 1))))
             continue;
+        // This step, or else the next one or the one before: what is listed explains one uneven step.
+        const std::size_t explained = is_uneven(at) ? at : is_uneven(at + 1) ? at + 1 : at - 1;
+        is_listed[explained] = true;
         const std::string grown = slow.excess_ns > 0 ? grown_part(broken_down->rows[slow.row]) : "no part grew alone";
         out->parts.push_back({fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1,
                               slow.length_ns, step->start_ns});
     }
     if (out->parts.empty()) return {};
+    // The others: in the breakdown, which is of the GPU's time or the host's, they are not longer.
+    for (std::size_t at = 0;
+         at < std::min(lengths_ns.size(), steps.steps.size()) && out->parts.size() < most_steps_named; ++at) {
+        if (!is_uneven(at) || is_listed[at]) continue;
+        const whole_step& step = steps.steps[at];
+        out->parts.push_back({fmt::format("step {}, which no part of the breakdown explains", step.number),
+                              lengths_ns[at], 1, lengths_ns[at], step.start_ns});
+    }
     return out;
 }
 

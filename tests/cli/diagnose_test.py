@@ -25,15 +25,18 @@ class Diagnose(CommandLine):
         self.assertEqual(result.returncode, 0, result.stderr)
         return json.loads(result.stdout)
 
-    def trace(self, step_us=1000, gpu_at_us=610):
-        """12 steps of torch.profiler, each with a launch 600 us after its beginning and a kernel of 200 us."""
-        events = [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
-                   "ts": step_us * i, "dur": step_us} for i in range(12)]
-        for i in range(12):
-            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1,
-                        "ts": 1000 * i + 600, "dur": 5, "args": {"correlation": i + 1}},
-                       {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000 * i + gpu_at_us,
-                        "dur": 200, "args": {"correlation": i + 1, "device": 0, "context": 1, "stream": 7}}]
+    def trace(self, step_us=1000, gpu_at_us=610, count=12, threads=1):
+        """Steps of torch.profiler, if `step_us` is not None. Every 1000 us each thread launches a kernel of 200 us,
+        600 us after the beginning of the step."""
+        events = [] if step_us is None else [
+            {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1,
+             "ts": step_us * i, "dur": step_us} for i in range(count)]
+        for i in range(count * threads):
+            begin, thread = 1000 * (i // threads), 1 + i % threads
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": thread,
+                        "ts": begin + 600, "dur": 5, "args": {"correlation": i + 1}},
+                       {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": begin + gpu_at_us,
+                        "dur": 200, "args": {"correlation": i + 1, "device": 0, "context": 1, "stream": 7 + thread}}]
         path = self.dir / "trace.json"
         path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
         return path
@@ -250,6 +253,39 @@ class Diagnose(CommandLine):
         self.assertEqual(found["rows"][0]["rule"], "host_code")
         # All but the launch and the kernel.
         self.assertAlmostEqual(found["rows"][0]["gain_ns"], 790_000, delta=30_000)
+
+    def test_without_steps_the_text_counts_none(self):
+        trace = self.trace(step_us=None)
+        text = self.prof("diagnose", str(trace)).stdout
+        self.assertIn("of recording", text)
+        self.assertIn("host_code takes", text)
+        self.assertNotIn("in 1 of 1", text)
+
+    def test_counts_of_one(self):
+        trace = self.trace(count=2)  # the first step is warm-up
+        text = self.prof("diagnose", str(trace)).stdout
+        self.assertIn("Diagnosis of 1 step of", text)
+        self.assertIn("in 1 of 1 step;", text)
+
+    def test_sums_over_threads_are_named(self):
+        trace = self.trace(step_us=None, threads=3)
+        self.assertIn("at the same time, together)", self.prof("diagnose", str(trace)).stdout)
+        self.assertNotIn("together)", self.prof("diagnose", str(self.trace(step_us=None))).stdout)
+
+    def test_steps_without_length(self):
+        trace = self.trace(step_us=0)
+        result = self.prof("diagnose", str(trace))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("the steps have no length", result.stderr)
+        self.assertNotIn("Looked", result.stdout)
+        self.assertNotIn("inf ", self.prof("report", str(trace)).stdout)
+
+    def test_gpu_before_its_launch(self):
+        trace = self.trace(gpu_at_us=-3_600_000_000)
+        text = self.prof("diagnose", str(trace)).stdout
+        self.assertIn("warning: 12 operations begin before the launch, by up to 3600000.600 ms", text)
+        self.assertEqual({row["confidence"] for row in self.documents(trace)[0]["rows"]}, {"low"})
+        self.assertNotIn("before the launch", self.prof("diagnose", str(self.trace())).stdout)
 
     def test_trace_has_the_critical_path_as_a_row(self):
         trace = self.dir / "path.json"

@@ -189,6 +189,37 @@ TEST_F(PathShares, SayWhatRecordsModules) {
     EXPECT_THAT(shares(), Contains("host code, forward, : 217"));  // 10 to 230, without the call
 }
 
+// The kernel that was launched at 80 begins at 300, for no reason that was recorded. Host code: 330 to 400, and 20
+// before the first launch, and 17 before each of the others.
+TEST_F(PathShares, WhatIsNotExplainedBoundsNothing) {
+    for (const std::uint64_t t : {20U, 40U, 60U}) launch(main, t, t + 5, t + 10);
+    launch(main, 80, 300, 320);
+    main.call(at(90), at(330), 100, stream_synchronize);
+    step(400);
+    const diagnosis of = look();
+    EXPECT_EQ(of.bound_by, "host code (35 % of the critical path)");
+    EXPECT_EQ(of.unexplained_ns, 215'000);
+    EXPECT_EQ(of.path_ns, 400'000);
+}
+
+TEST_F(PathShares, NameALateReturnFromAWait) {
+    launch(main, 20, 25, 50);
+    main.call(at(40), at(350), 100, stream_synchronize);
+    step(400);
+    EXPECT_EQ(look().bound_by, "the host's late return from waits for the GPU (75 % of the critical path)");
+}
+
+TEST_F(PathShares, BoundIsShort) {
+    phase(0, "forward");
+    main.push(at(1), std::string(5'000, 'x'), own);
+    launch(main, 200, 205, 210);
+    main.pop(at(380), own);
+    end_phase(390);
+    step(400);
+    EXPECT_THAT(look().bound_by, HasSubstr("xxx"));
+    EXPECT_LT(look().bound_by.size(), 150U);
+}
+
 // Dividing the path by places and modules changes neither its length nor the order of its pieces.
 TEST(NamedPath, CoversTheStepsOnce) {
     std::size_t compared = 0;

@@ -24,7 +24,7 @@ constexpr std::size_t all_steps = 21;  // the first is warm-up
 
 // A kernel in each step, for which the host waits: from the launch at 0 it begins at 5, and the host returns 4 after
 // its end. `slow_kernel_us`: in step 8 and 13. `saves_us`: so long the host saves something in these steps.
-diagnosis of_steps(std::int64_t slow_kernel_us, std::int64_t saves_us = 0) {
+timeline recorded(std::int64_t slow_kernel_us, std::int64_t saves_us = 0) {
     code all;
     for (std::size_t i = 0; i < all_steps; ++i) {
         const bool is_slow = i == 8 || i == 13;
@@ -41,7 +41,11 @@ diagnosis of_steps(std::int64_t slow_kernel_us, std::int64_t saves_us = 0) {
     }
     all.push_back({action::step});
     const simulation run({all});
-    const timeline data = run.capture.build();
+    return run.capture.build();
+}
+
+diagnosis of_steps(std::int64_t slow_kernel_us, std::int64_t saves_us = 0) {
+    const timeline data = recorded(slow_kernel_us, saves_us);
     return diagnose(data, attribute(data));
 }
 
@@ -70,6 +74,22 @@ TEST(UnevenSteps, HaveThePriceOfWhatExceedsTheMedian) {
     const auto [first, second] = std::minmax(found->parts[0].longest_at_ns, found->parts[1].longest_at_ns);
     EXPECT_EQ(first, eighth_ns);
     EXPECT_EQ(second, eighth_ns + (2'009 + 4 * 409) * us);
+}
+
+// Step 17 is as long as the others, but complete later.
+TEST(UnevenSteps, NamesThoseThatNoPartExplains) {
+    const timeline data = recorded(2'000);
+    const attribution att = attribute(data);
+    const whole_steps steps = find_whole_steps(data, att, false);
+    std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
+    ASSERT_GT(lengths_ns.size(), 17U);
+    lengths_ns[17] = 1'000 * us;
+    const auto found = find_uneven_steps(data, att, steps, lengths_ns, {}, {});
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->steps, 3U);
+    ASSERT_THAT(found->parts, SizeIs(3));
+    EXPECT_EQ(found->parts.back().what, "step 17, which no part of the breakdown explains");
+    EXPECT_EQ(found->parts.back().longest_at_ns, steps.steps[17].start_ns);
 }
 
 TEST(UnevenSteps, AreNotThoseThatAreHardlyLonger) {

@@ -187,7 +187,40 @@ capture_note unfinished(const timeline& data) {
                 " no GPU record: the work had not completed, or its record was lost"};
 }
 
+// Operations that began before the call that launched them.
+struct early_operations {
+    std::uint64_t count = 0;
+    std::int64_t longest_ns = 0;
+
+    explicit early_operations(const timeline& data) {
+        constexpr std::int64_t tolerance_ns = 20'000;
+        for (const gpu_op& op : data.ops) {
+            if (op.launch == npos) continue;
+            const std::int64_t before_ns = data.api_calls[op.launch].start_ns - op.start_ns;
+            if (before_ns <= tolerance_ns) continue;
+            ++count;
+            longest_ns = std::max(longest_ns, before_ns);
+        }
+    }
+
+    // A few may have a wrong launch; of many, the clocks are wrong.
+    bool are_many(const timeline& data) const noexcept { return count > data.ops.size() / 100; }
+};
+
+void add_early_operations(const timeline& data, std::vector<capture_note>& out) {
+    const early_operations early(data);
+    if (early.count == 0) return;
+    out.push_back(
+        {early.are_many(data) ? note_weight::warning : note_weight::detail,
+         counted(early.count, "operation begins", "operations begin") +
+             fmt::format(" before the launch, by up to {:.3f} ms: the clocks of host and GPU differ, and times "
+                         "between host and GPU are wrong",
+                         static_cast<double>(early.longest_ns) / 1e6)});
+}
+
 }  // namespace
+
+bool is_clock_off(const timeline& data) { return early_operations(data).are_many(data); }
 
 std::vector<capture_note> capture_notes(const timeline& data) {
     const timeline_quality& quality = data.quality;
@@ -199,6 +232,7 @@ std::vector<capture_note> capture_notes(const timeline& data) {
                                                  " passed over"});
     }
     if (quality.launches_without_completion != 0) out.push_back(unfinished(data));
+    add_early_operations(data, out);
     for (const notice& known : notices) {
         const std::string& text = data.property(known.property);
         if (!text.empty()) out.push_back({known.weight, text});

@@ -34,6 +34,10 @@ std::int64_t recorded_ns(const timeline& data);
 // "recorded 6 of 120 steps, in 2 windows: steps 12 to 14, 22 to 24"; empty where all from start to stop was recorded.
 std::string windows_line(const timeline& data);
 
+// Whether so many operations begin before their launch that times between host and GPU cannot be trusted.
+// Linear in the operations, as capture_notes().
+bool is_clock_off(const timeline& data);
+
 // What was lost, missing, damaged or never completed, and how it ended: by weight. Empty when all is well.
 std::vector<capture_note> capture_notes(const timeline& data);
 inline constexpr std::initializer_list<note_weight> every_weight = {note_weight::warning, note_weight::heading,

@@ -151,12 +151,11 @@ std::string length_text(const step_figures& steps, const time_answer* answer, co
         out += fmt::format(" (median of {}, mean {}", with_thousands(by_gpu ? answer->of.steps : steps.steps),
                            times(mean_ns * count));
         if (answer != nullptr) {
-            out +=
-                fmt::format(", {} to {}; {:.{}f} a second", times(static_cast<double>(answer->of.step_min_ns) * count),
-                            times(static_cast<double>(answer->of.step_max_ns) * count), 1e9 / mean_ns,
-                            mean_ns < 1e7   ? 0
-                            : mean_ns < 1e8 ? 1
-                                            : 2);
+            out += fmt::format(", {} to {}", times(static_cast<double>(answer->of.step_min_ns) * count),
+                               times(static_cast<double>(answer->of.step_max_ns) * count));
+            if (mean_ns > 0) {
+                out += fmt::format("; {:.{}f} a second", 1e9 / mean_ns, mean_ns < 1e7 ? 0 : mean_ns < 1e8 ? 1 : 2);
+            }
         }
     }
     out += fmt::format("; {}", what_steps_are(steps));
