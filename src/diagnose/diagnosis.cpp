@@ -137,7 +137,7 @@ private:
         all.normalize();
         const gain of_all = gain_of(all);
         if (!matters(of_all.total_ns)) return;
-        const std::int64_t price_ns = price_of(asked, of_all, most_steps(suspects));
+        const std::int64_t price_ns = price_of(asked, of_all, tally_of(suspects).steps);
         if (suspects.size() > 1 && !asked.is_one_cause) {
             std::vector<gain> alone;
             std::int64_t sum_ns = 0;
@@ -156,9 +156,9 @@ private:
         add(asked, suspects, of_all, std::move(all));
     }
 
-    static std::uint64_t most_steps(std::span<const suspect> suspects) noexcept {
-        std::uint64_t out = 0;
-        for (const suspect& each : suspects) out = std::max(out, each.tally.steps);
+    static step_tally tally_of(std::span<const suspect> suspects) {
+        step_tally out;
+        for (const suspect& each : suspects) out.add(each.tally);
         return out;
     }
 
@@ -195,17 +195,16 @@ private:
     // If it matters.
     bool add(const rule& asked, std::span<const suspect> suspects, const gain& gained, replay_changes changes) {
         finding of;
-        of.gain_ns = price_of(asked, gained, most_steps(suspects));
+        const step_tally tally = tally_of(suspects);
+        of.gain_ns = price_of(asked, gained, tally.steps);
         if (!matters(of.gain_ns)) return false;
         of.rule = asked.name;
         of.title = title_of(asked, suspects);
         of.trust = asked.trust;
         of.bound = asked.bound;
         of.advice = advice_of(asked, input_);
-        step_tally tally;
         for (const suspect& each : suspects) {
-            tally.add(each.tally);
-            if (of.parts.size() == most_parts) continue;
+            if (of.parts.size() == most_parts) break;
             of.parts.push_back(
                 {each.what, each.tally.total_ns, each.tally.count, each.tally.longest_ns, each.tally.longest_at_ns});
         }

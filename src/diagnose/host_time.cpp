@@ -241,20 +241,41 @@ private:
 
 }  // namespace
 
-void step_tally::add(std::size_t step, std::int64_t at_ns, std::int64_t ns, bool is_counted) noexcept {
+void step_tally::add(std::size_t step, std::int64_t at_ns, std::int64_t ns, bool is_counted) {
     total_ns += ns;
     if (is_counted) ++count;
-    if (step != latest_step_) ++steps;
-    latest_step_ = step;
+    add_steps({step, step + 1});
     if (ns <= longest_ns) return;
     longest_ns = ns;
     longest_at_ns = at_ns;
 }
 
-void step_tally::add(const step_tally& other) noexcept {
+void step_tally::add_steps(step_range more) {
+    // Mostly the latest ones are touched.
+    auto from = in_.end();
+    if (!in_.empty() && more.first <= in_.back().end) {
+        from =
+            std::partition_point(in_.begin(), in_.end(), [&](const step_range& each) { return each.end < more.first; });
+    }
+    auto to = from;
+    for (; to != in_.end() && to->first <= more.end; ++to) {
+        more.first = std::min(more.first, to->first);
+        more.end = std::max(more.end, to->end);
+        steps -= to->end - to->first;
+    }
+    steps += more.end - more.first;
+    if (from == to) {
+        in_.insert(from, more);
+        return;
+    }
+    *from = more;
+    in_.erase(from + 1, to);
+}
+
+void step_tally::add(const step_tally& other) {
     total_ns += other.total_ns;
     count += other.count;
-    steps = std::max(steps, other.steps);
+    for (const step_range& each : other.in_) add_steps(each);
     if (other.longest_ns <= longest_ns) return;
     longest_ns = other.longest_ns;
     longest_at_ns = other.longest_at_ns;

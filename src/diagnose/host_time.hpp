@@ -31,13 +31,20 @@ struct step_tally {
     std::int64_t longest_ns = 0;
     std::int64_t longest_at_ns = 0;  // when the longest began
 
-    // REQUIRES: steps in ascending order on the whole; a step that comes again later counts again.
+    // Fast if steps come in ascending order on the whole.
     // Without is_counted it is part of what was added before.
-    void add(std::size_t step, std::int64_t at_ns, std::int64_t ns, bool is_counted = true) noexcept;
-    void add(const step_tally& other) noexcept;
+    void add(std::size_t step, std::int64_t at_ns, std::int64_t ns, bool is_counted = true);
+    void add(const step_tally& other);
 
 private:
-    std::size_t latest_step_ = SIZE_MAX;
+    // Those from `first` to before `end`.
+    struct step_range {
+        std::size_t first = 0;
+        std::size_t end = 0;
+    };
+    void add_steps(step_range more);
+
+    std::vector<step_range> in_;  // ascending; no two touch. So there are no more of them than times.
 };
 
 // other: between GPUs. none: within a GPU, or no copy.
