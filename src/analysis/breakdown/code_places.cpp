@@ -12,7 +12,10 @@ namespace prof {
 namespace {
 
 constexpr std::uint32_t deepest_place = 12;  // deeper ranges are part of the place above
-constexpr std::size_t most_places = 4'096;   // further ones are, too
+// Further ones are "other ranges" in the place above, so that their time is not that of code outside ranges. Those of a
+// kind are told apart up to twice as many.
+constexpr std::size_t most_places = 4'096;
+constexpr std::uint32_t other_ranges = npos - 1;  // instead of an index into texts_
 
 }  // namespace
 
@@ -82,18 +85,40 @@ std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
     if (text == npos || text == entries_[above].text || entries_[above].depth == deepest_place) return above;
     const std::uint64_t key = std::uint64_t{above} << 32 | text;
     if (const auto known = by_text_.find(key); known != by_text_.end()) return known->second;
-    if (entries_.size() == most_places) return above;
+    if (named_ >= most_places && (named_ >= 2 * most_places || kind_below(above, texts_[text]) == place_kind::other)) {
+        return others_below(above);
+    }
+    ++named_;
+    const std::uint32_t number = add_entry(above, text, texts_[text]);
+    by_text_.emplace(key, number);
+    return number;
+}
+
+std::uint32_t code_places::others_below(std::uint32_t above) {
+    if (entries_[above].text == other_ranges || entries_[above].kind != place_kind::other) return above;
+    const auto [known, is_new] = by_text_.try_emplace(std::uint64_t{above} << 32 | other_ranges, npos);
+    if (is_new) known->second = add_entry(above, other_ranges, "other ranges");
+    return known->second;
+}
+
+bool code_places::is_others(std::uint32_t place) const { return entries_[place].text == other_ranges; }
+
+std::uint32_t code_places::add_entry(std::uint32_t above, std::uint32_t text, const std::string& name) {
     const auto number = static_cast<std::uint32_t>(entries_.size());
-    entry made{.path = path_below(entries_[above].path, texts_[text]),
-               .name = texts_[text],
+    entry made{.path = path_below(entries_[above].path, name),
+               .name = name,
                .text = text,
                .depth = entries_[above].depth + 1,
                .above = above,
                .outermost = above == 0 ? number : entries_[above].outermost};
-    made.kind = entries_[above].kind == place_kind::compiler ? place_kind::compiler : kind_of(made.path, made.name);
+    made.kind = kind_below(above, name);
     entries_.push_back(std::move(made));
-    by_text_.emplace(key, number);
     return number;
+}
+
+place_kind code_places::kind_below(std::uint32_t above, const std::string& name) const {
+    if (entries_[above].kind == place_kind::compiler) return place_kind::compiler;
+    return kind_of(path_below(entries_[above].path, name), name);
 }
 
 place_kind code_places::kind_of(const std::string& path, const std::string& name) {

@@ -35,6 +35,8 @@ public:
     // The last part of the path.
     const std::string& name(std::uint32_t place) const { return entries_[place].name; }
     place_kind kind(std::uint32_t place) const { return entries_[place].kind; }
+    // "other ranges": those of a program with more than 4,096 places that came after these.
+    bool is_others(std::uint32_t place) const;
     // The number of the outermost part of the path; 0 for 0.
     std::uint32_t outermost(std::uint32_t place) const { return entries_[place].outermost; }
 
@@ -55,13 +57,17 @@ private:
     };
     void leave_out_ranges_around_phases();
     static place_kind kind_of(const std::string& path, const std::string& name);
+    place_kind kind_below(std::uint32_t above, const std::string& name) const;
     std::uint32_t below(std::uint32_t above, std::uint32_t range);
+    std::uint32_t others_below(std::uint32_t above);
+    std::uint32_t add_entry(std::uint32_t above, std::uint32_t text, const std::string& name);
     std::uint32_t text_of(const timeline_range& range);
 
     const timeline& data_;
     const attribution& att_;
     const whole_steps& steps_;
     std::vector<entry> entries_{entry{}};
+    std::size_t named_ = 1;                // of these, not "other ranges"
     std::vector<std::uint32_t> by_range_;  // npos: not yet known
     std::vector<std::uint32_t> path_;      // of of(): the ranges whose places are not yet known, innermost first
     std::vector<std::string> texts_;       // folded names

@@ -48,6 +48,7 @@ std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
 }
 
 std::span<const rule> all_rules() noexcept {
+    if (where.is_others(group.place)) return false;  // few stretches in each of many places
     static const std::array rules{data_loader_rule,   synchronization_rule, pageable_copies_rule, blocking_copies_rule,
                                   small_copies_rule,  allocation_rule,      compilation_rule,     host_code_rule,
                                   launch_bound_rule,  communication_rule,   copy_overlap_rule,    precision_rule,
