@@ -17,8 +17,11 @@ constexpr advice_line host_code_advice[] = {
     {written_with::any,
      "Move it out of the step, into another thread or process, or let it run while the GPU computes (launch first, "
      "then log, save and prepare)"},
-    {written_with::any,
-     "A range around parts of it (PROF_RANGE, torch.cuda.nvtx.range) shows which part it is; py-spy shows the lines"},
+    {written_with::torch,
+     "PyTorch: a range around parts of it (torch.cuda.nvtx.range) shows which part it is; py-spy shows the lines"},
+    {written_with::jax,
+     "JAX: jax.profiler.TraceAnnotation around parts of it shows which part it is; py-spy shows the lines"},
+    {written_with::neither, "C++: PROF_RANGE around parts of it shows which part it is; perf shows the functions"},
 };
 
 }  // namespace

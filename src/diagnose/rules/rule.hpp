@@ -23,7 +23,7 @@
 
 namespace prof {
 
-enum class written_with : std::uint8_t { any, torch, jax };
+enum class written_with : std::uint8_t { any, torch, jax, neither };
 struct advice_line {
     written_with whom;  // programs for which it is
     std::string_view text;
@@ -43,7 +43,7 @@ struct rule_input {
     std::uint64_t steps() const noexcept { return graph.step_count(); }
     // "in forward/loss"; "outside ranges".
     std::string place(std::uint32_t number) const;
-    // "cudaStreamSynchronize"; "aten::item, cudaStreamSynchronize", if an operator of PyTorch's makes the call.
+    // "cudaStreamSynchronize"; "cudaStreamSynchronize in aten::item", if an operator of PyTorch's makes the call.
     std::string call(const host_group& group) const;
     // Small copies in one direction at one place, at least least_pieces of them in a step. Copies to the host are not
     // if it waits for each: it needs each value before it goes on.

@@ -7,6 +7,23 @@
 #include "diagnose/rules/rule.hpp"
 
 namespace prof {
+namespace {
+
+bool is_for(written_with whom, const frameworks& used) noexcept {
+    switch (whom) {
+        case written_with::torch:
+            return used.has_torch;
+        case written_with::jax:
+            return used.has_jax;
+        case written_with::neither:
+            return !used.has_torch && !used.has_jax;
+        case written_with::any:
+            break;
+    }
+    return true;
+}
+
+}  // namespace
 
 std::string rule_input::place(std::uint32_t number) const {
     return number == 0 ? std::string("outside ranges") : "in " + where.path(number);
@@ -18,7 +35,7 @@ std::string rule_input::call(const host_group& group) const {
     std::string name = call_name ? call_name(of.domain, of.cbid) : std::string();
     if (name.empty()) name = "a call";
     const std::string_view op = data.name(group.op_name);
-    return op.find("::") == std::string_view::npos ? name : fmt::format("{} in {}", op, name);
+    return op.find("::") == std::string_view::npos ? name : fmt::format("{} in {}", name, op);
 }
 
 bool rule_input::is_in_pieces(const host_group& group) const noexcept {
@@ -31,6 +48,7 @@ bool rule_input::is_in_pieces(const host_group& group) const noexcept {
 }
 
 bool rule_input::is_scattered(const host_group& group) const noexcept {
+    if (where.is_others(group.place)) return false;  // few stretches in each of many places
     const std::uint64_t count = group.tally.count;
     return count >= least_scattered * steps() &&
            group.tally.total_ns / static_cast<std::int64_t>(count) <= scattered_ns;
@@ -40,15 +58,12 @@ std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
     std::vector<std::string> out;
     if (asked.recorded_advice != nullptr) out = asked.recorded_advice(input);
     for (const advice_line& line : asked.advice) {
-        const bool is_meant = line.whom == written_with::any ||
-                              (line.whom == written_with::torch ? input.used.has_torch : input.used.has_jax);
-        if (is_meant) out.emplace_back(line.text);
+        if (is_for(line.whom, input.used)) out.emplace_back(line.text);
     }
     return out;
 }
 
 std::span<const rule> all_rules() noexcept {
-    if (where.is_others(group.place)) return false;  // few stretches in each of many places
     static const std::array rules{data_loader_rule,   synchronization_rule, pageable_copies_rule, blocking_copies_rule,
                                   small_copies_rule,  allocation_rule,      compilation_rule,     host_code_rule,
                                   launch_bound_rule,  communication_rule,   copy_overlap_rule,    precision_rule,
