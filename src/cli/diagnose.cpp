@@ -115,7 +115,7 @@ int diagnose_command::operator()() const {
             const report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
             const table& findings = document.parts.front().tables.front();
             if (const std::string why = why_not_examined(findings); !why.empty()) {
-                complaint = file + ": " + why;
+                complaint = fmt::format("{}: {}", file, why);
                 all_examined = false;
             } else if (!fail_above_.empty()) {
                 any_fails |= fails(data, file, settings, findings, complaint);
