@@ -14,6 +14,7 @@
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/module_finder.hpp"
 #include "base/display_text.hpp"
+#include "base/statistics.hpp"
 #include "diagnose/examined_steps.hpp"
 #include "diagnose/gain_limit.hpp"
 #include "diagnose/path_shares.hpp"
@@ -51,6 +52,8 @@ public:
         out_.replayed_ns = replayed_ns(input_.graph, {}, &steps_ns_);
         const bool ran_ahead = static_cast<double>(out_.replayed_ns) > least_ahead * static_cast<double>(out_.wall_ns);
         out_.step_ns = out_.per_step(ran_ahead ? out_.replayed_ns : out_.wall_ns);
+        const double usual_ns = steps_ns_.size() < least_uneven_steps ? out_.step_ns : median(steps_ns_);
+        out_.least_ns = out_.least_share * std::min(out_.step_ns, usual_ns);
         if (!knows_waits(input_.data)) limit_.emplace(input_.graph, out_.replayed_ns);
         for (const rule& each : all_rules()) ask(each);
         std::stable_sort(found_.begin(), found_.end(),
@@ -61,11 +64,14 @@ public:
             out_.findings.push_back(std::move(each.of));
         }
         all.normalize();
-        if (!all.is_empty()) out_.together_ns = gain_of(all).total_ns;
+        changed_steps_ns_ = steps_ns_;
+        if (!all.is_empty()) out_.together_ns = gain_of(all, &changed_steps_ns_).total_ns;
     }
 
-    // After run(): by how much later each step was complete, on the host and on the GPU, than the one before it.
+    // After run(): by how much later each step was complete, on the host and on the GPU, than the one before it; and
+    // the same without all that was found.
     const std::vector<std::int64_t>& steps_ns() const noexcept { return steps_ns_; }
+    const std::vector<std::int64_t>& changed_steps_ns() const noexcept { return changed_steps_ns_; }
 
 private:
     struct priced {
@@ -132,28 +138,43 @@ private:
 
     void price(const rule& asked, const std::vector<suspect>& suspects) {
         if (suspects.empty() || !may_matter(suspects)) return;
-        replay_changes all;
-        for (const suspect& each : suspects) all.add(each.changes);
-        all.normalize();
+        replay_changes all = changes_of(suspects);
         const gain of_all = gain_of(all);
         if (!matters(of_all.total_ns)) return;
-        const std::int64_t price_ns = price_of(asked, of_all, tally_of(suspects).steps);
-        if (suspects.size() > 1 && !asked.is_one_cause) {
-            std::vector<gain> alone;
-            std::int64_t sum_ns = 0;
-            for (std::size_t i = 0; i < std::min(suspects.size(), most_places); ++i) {
-                alone.push_back(gain_of(suspects[i].changes));
-                sum_ns += price_of(asked, alone.back(), suspects[i].tally.steps);
-            }
-            if (static_cast<double>(sum_ns) >= least_separate * static_cast<double>(price_ns)) {
-                bool is_any = false;
-                for (std::size_t i = 0; i < alone.size(); ++i) {
-                    is_any |= add(asked, std::span(&suspects[i], 1), alone[i], suspects[i].changes);
-                }
-                if (is_any) return;
-            }
-        }
+        if (suspects.size() > 1 && !asked.is_one_cause && add_each(asked, suspects, of_all)) return;
         add(asked, suspects, of_all, std::move(all));
+    }
+
+    // The places as findings of their own, if each gains something without the others; those beyond most_places as one.
+    bool add_each(const rule& asked, std::span<const suspect> suspects, const gain& of_all) {
+        const std::span<const suspect> first = suspects.first(std::min(suspects.size(), most_places));
+        const std::span<const suspect> others = suspects.subspan(first.size());
+        const gain of_first = others.empty() ? of_all : gain_of(changes_of(first));
+        std::vector<gain> alone;
+        std::int64_t sum_ns = 0;
+        for (const suspect& each : first) {
+            alone.push_back(gain_of(each.changes));
+            sum_ns += price_of(asked, alone.back(), each.tally.steps);
+        }
+        const std::int64_t price_ns = price_of(asked, of_first, tally_of(first).steps);
+        if (static_cast<double>(sum_ns) < least_separate * static_cast<double>(price_ns)) return false;
+        bool is_any = false;
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            is_any |= add(asked, first.subspan(i, 1), alone[i], first[i].changes);
+        }
+        if (is_any && !others.empty()) {
+            replay_changes of_others = changes_of(others);
+            const gain gained = gain_of(of_others);
+            add(asked, others, gained, std::move(of_others));
+        }
+        return is_any;
+    }
+
+    static replay_changes changes_of(std::span<const suspect> suspects) {
+        replay_changes out;
+        for (const suspect& each : suspects) out.add(each.changes);
+        out.normalize();
+        return out;
     }
 
     static step_tally tally_of(std::span<const suspect> suspects) {
@@ -166,23 +187,22 @@ private:
     bool may_matter(const std::vector<suspect>& suspects) const {
         std::int64_t total_ns = 0;
         for (const suspect& each : suspects) total_ns += each.tally.total_ns;
-        return out_.share_of(2 * total_ns) >= out_.least_share;
+        return out_.per_step(2 * total_ns) >= out_.least_ns;
     }
-    bool matters(std::int64_t gain_ns) const noexcept {
-        return gain_ns > 0 && out_.share_of(gain_ns) >= out_.least_share;
-    }
+    bool matters(std::int64_t gain_ns) const noexcept { return gain_ns > 0 && out_.per_step(gain_ns) >= out_.least_ns; }
 
-    gain gain_of(const replay_changes& changes) const {
+    gain gain_of(const replay_changes& changes, std::vector<std::int64_t>* changed_steps_ns = nullptr) const {
         std::vector<std::int64_t> steps_ns;
         gain out;
         out.total_ns = out_.replayed_ns - replayed_ns(input_.graph, changes, &steps_ns);
+        if (changed_steps_ns != nullptr) *changed_steps_ns = steps_ns;
         out.usual_ns = out.total_ns;
         if (steps_ns.size() >= least_uneven_steps && steps_ns.size() == steps_ns_.size()) {
             for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
             const rare_gains rare = find_rare_gains(steps_ns);
             out.usual_ns -= rare.excess_ns;
             const std::int64_t others_ns = out.total_ns - rare.largest_ns;
-            out.recurs = 4 * others_ns >= rare.largest_ns && out_.share_of(2 * others_ns) >= out_.least_share;
+            out.recurs = 4 * others_ns >= rare.largest_ns && out_.per_step(2 * others_ns) >= out_.least_ns;
         }
         if (limit_) {
             const std::int64_t most_ns = limit_->of(changes);
@@ -229,17 +249,33 @@ private:
     diagnosis& out_;
     std::vector<priced> found_;
     std::vector<std::int64_t> steps_ns_;  // without changes
+    std::vector<std::int64_t> changed_steps_ns_;
     std::optional<gain_limit> limit_;
 };
 
-void add_uneven(std::optional<finding> uneven, diagnosis& out) {
-    if (!uneven || out.share_of(uneven->gain_ns) < out.least_share) {
+// What steps that are longer than the others still exceed the median by when all that was found is gone.
+std::int64_t excess_of_uneven(const std::vector<std::int64_t>& lengths_ns,
+                              const std::vector<std::int64_t>& changed_ns) {
+    if (lengths_ns.empty() || changed_ns.size() != lengths_ns.size()) return 0;
+    const double longest = longest_usual(lengths_ns, uneven_factor);
+    const auto middle_ns = static_cast<std::int64_t>(std::min(median(changed_ns), 1e18));
+    std::int64_t out = 0;
+    for (std::size_t i = 0; i < lengths_ns.size(); ++i) {
+        if (static_cast<double>(lengths_ns[i]) > longest) out += std::max<std::int64_t>(changed_ns[i] - middle_ns, 0);
+    }
+    return out;
+}
+
+// `excess_ns`: what it gains beside all other findings.
+void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis& out) {
+    if (!uneven || out.per_step(uneven->gain_ns) < out.least_ns) {
         out.looked.emplace_back(uneven_steps_name);
         return;
     }
     const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
                                      [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
     out.findings.insert(behind, std::move(*uneven));
+    out.together_ns += excess_ns;
 }
 
 // What limits the trust in the prices, such as warm-up that may be mistaken for work.
@@ -344,7 +380,8 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     of.run();
     if (options.steps == nullptr) {
         const std::vector<std::int64_t> lengths_ns = times_to_complete(graph, of.steps_ns());
-        add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, options, out.findings), out);
+        const std::int64_t excess_ns = excess_of_uneven(lengths_ns, times_to_complete(graph, of.changed_steps_ns()));
+        add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, options, out.findings), excess_ns, out);
     }
     add_remarks(examined.steps, out);
     if (is_clock_off(data)) {
@@ -383,9 +420,9 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_i
         of.wall_ns += uneven->gain_ns;
         of.replayed_ns += uneven->gain_ns;
         of.step_ns += of.per_step(uneven->gain_ns);
-        std::erase_if(of.findings, [&](const finding& each) { return of.share_of(each.gain_ns) < of.least_share; });
     }
-    add_uneven(std::move(uneven), of);
+    const std::int64_t gain_ns = uneven ? uneven->gain_ns : 0;
+    add_uneven(std::move(uneven), gain_ns, of);
 }
 
 }  // namespace prof

@@ -60,7 +60,8 @@ struct diagnosis {
     std::int64_t wall_ns = 0;         // of all these steps, on the host
     std::int64_t replayed_ns = 0;     // the replay without a change; > wall_ns, if the host ran ahead of the GPU
     std::int64_t together_ns = 0;     // the price of all findings at once
-    double least_share = 0;           // of a step: what gains less is no finding
+    double least_share = 0;           // of a step: what gains less is no finding,
+    double least_ns = 0;              // which is so much: of the median step, or of the mean if that is shorter
     std::vector<finding> findings{};  // dearest first
     std::int64_t path_ns = 0;         // length of the critical path; about wall_ns
     std::int64_t unexplained_ns = 0;  // of the path: waits for a reason that was not recorded

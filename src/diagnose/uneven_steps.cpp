@@ -25,7 +25,7 @@ std::string grown_part(const breakdown_row& row) {
 std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengths_ns,
                                           const std::vector<finding>& found) {
     if (lengths_ns.size() < least_uneven_steps) return {};
-    const double longest = longest_usual(lengths_ns, 1.1);
+    const double longest = longest_usual(lengths_ns, uneven_factor);
     const auto middle_ns = static_cast<std::int64_t>(std::min(median(lengths_ns), 1e18));
     finding out{.rule = std::string(uneven_steps_name), .trust = confidence::low};
     for (const std::int64_t ns : lengths_ns) {
@@ -64,7 +64,7 @@ std::vector<std::int64_t> times_to_complete(const dependency_graph& graph,
 
 std::vector<std::int64_t> less_catching_up(std::vector<std::int64_t> lengths_ns) {
     const double middle = median(lengths_ns);
-    const double longest = longest_usual(lengths_ns, 1.1);
+    const double longest = longest_usual(lengths_ns, uneven_factor);
     const auto middle_ns = static_cast<std::int64_t>(std::min(middle, 1e18));
     std::size_t late = lengths_ns.size();  // the latest longer step
     for (std::size_t i = 0; i < lengths_ns.size(); ++i) {
@@ -89,7 +89,7 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
     if (!out) return {};
     const auto broken_down = break_down(data, att, options.step_function);
     if (!broken_down) return {};
-    const double longest = longest_usual(lengths_ns, 1.1);
+    const double longest = longest_usual(lengths_ns, uneven_factor);
     const auto is_uneven = [&](std::size_t at) {
         return at < lengths_ns.size() && static_cast<double>(lengths_ns[at]) > longest;
     };

@@ -19,6 +19,7 @@ namespace prof {
 
 inline constexpr std::string_view uneven_steps_name = "uneven_steps";
 inline constexpr std::size_t least_uneven_steps = 5;  // of fewer, none is unusual
+inline constexpr double uneven_factor = 1.1;          // longest_usual()'s
 
 // Of each step, by how much later it was complete, on the host and on the GPU, than the one before it: what a GPU hides
 // that still has work is no time of the step. `replayed_steps_ns`: of replayed_ns() without a change. Of a window's
@@ -26,8 +27,8 @@ inline constexpr std::size_t least_uneven_steps = 5;  // of fewer, none is unusu
 std::vector<std::int64_t> times_to_complete(const dependency_graph& graph,
                                             const std::vector<std::int64_t>& replayed_steps_ns);
 
-// About the same from the lengths on the host alone: where steps are shorter than usual after one that is longer, because
-// the host catches up with the GPU, the longer one has lost so much less.
+// About the same from the lengths on the host alone: where steps are shorter than usual after one that is longer,
+// because the host catches up with the GPU, the longer one has lost so much less.
 std::vector<std::int64_t> less_catching_up(std::vector<std::int64_t> lengths_ns);
 
 // The price: as if steps that are longer than the others (longest_usual) were as long as the median. Nothing if there

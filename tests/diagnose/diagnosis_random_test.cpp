@@ -54,12 +54,13 @@ TEST(Diagnosis, PricesAreWithinTheStepsAndNeverNegative) {
             ++findings;
             ASSERT_GT(each.gain_ns, 0) << "seed " << seed;
             ASSERT_LE(each.gain_ns, latest_ns) << "seed " << seed;
-            ASSERT_GE(of.share_of(each.gain_ns), of.least_share) << "seed " << seed;
+            ASSERT_GE(of.per_step(each.gain_ns), of.least_ns) << "seed " << seed;
             ASSERT_LE(each.steps, of.steps) << "seed " << seed;
             latest_ns = each.gain_ns;
         }
         ASSERT_LE(of.together_ns, of.replayed_ns) << "seed " << seed;
-        if (!of.findings.empty() && of.findings.front().rule != "uneven_steps") {
+        ASSERT_LE(of.least_ns, of.least_share * of.step_ns) << "seed " << seed;
+        if (!of.findings.empty()) {
             ASSERT_GE(of.together_ns, of.findings.front().gain_ns) << "seed " << seed;
         }
     }

@@ -47,6 +47,7 @@ diagnosis of_five_steps() {
     out.replayed_ns = 510;
     out.together_ns = 100;
     out.least_share = 0.01;
+    out.least_ns = 1;
     out.findings = {found("host_code", 60, 5)};
     out.path_ns = 490;
     out.path = {{.kind = "kernels", .total_ns = 300}, {.kind = "host code", .total_ns = 190}};
@@ -100,14 +101,16 @@ TEST(ExtendToAll, PricesUnevenStepsByTheLengthsOfAll) {
     EXPECT_THAT(of.looked, IsEmpty());
 }
 
-TEST(ExtendToAll, DropsWhatGainsTooLittleOfTheMeanStep) {
+// What gains enough of the usual step is found beside a very long one.
+TEST(ExtendToAll, KeepsWhatGainsLittleOfTheMeanStep) {
     std::vector<std::int64_t> lengths_ns(20, 100);
     lengths_ns[4] = 40'100;  // the mean step takes 2100, of which 12 are 0.57 %
     diagnosis of = of_five_steps();
     extend_to_all(of, steps_of(lengths_ns), true);
     EXPECT_DOUBLE_EQ(of.step_ns, 2'100);
-    ASSERT_THAT(of.findings, SizeIs(1));
+    ASSERT_THAT(of.findings, SizeIs(2));
     EXPECT_EQ(of.findings.front().rule, uneven_steps_name);
+    EXPECT_EQ(of.together_ns, 400 + 40'000);
 }
 
 // Where the step breakdown has no slow step, the GPU's steps are even.
