@@ -29,8 +29,8 @@ const finding* found_in(const diagnosis& of, const std::string& place) {
     return found == of.findings.end() ? nullptr : &*found;
 }
 
-// 13 whole steps of 1,000 us, the first of them warm-up, with `between` after each: a kernel of 400 us for which the host
-// waits until 430, and "log" from 440 to the step's end. "evaluate" is between the steps.
+// 13 whole steps of 1,000 us, the first of them warm-up, with `between` after each: a kernel of 400 us for which the
+// host waits until 430, and "log" from 440 to the step's end. "evaluate" is between the steps.
 diagnosis of_steps(std::uint64_t between) {
     capture_builder capture;
     thread_script& main = capture.thread("python");
