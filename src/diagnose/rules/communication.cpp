@@ -25,12 +25,15 @@ const rule communication_rule{
     .name = "communication",
     .purpose = "communication that computing does not hide",
     .needs = activity::kernels,
-    .trust = confidence::medium,
+    .trust = confidence::low,
     .suspects = find_communication,
     .title = "communication is exposed",
     .is_one_cause = true,
     .explains_any_step = false,
-    .bound = "as if all of it ran beside computing; how much of it is waiting for other ranks, one rank does not show",
+    .bound =
+        "as if all of it ran beside computing without slowing that; how much of it is waiting for other ranks, one "
+        "rank "
+        "does not show",
     .advice = communication_advice,
 };
 
