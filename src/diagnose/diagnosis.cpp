@@ -13,9 +13,11 @@
 
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/module_finder.hpp"
+#include "analysis/reports/module_texts.hpp"
 #include "base/display_text.hpp"
 #include "base/statistics.hpp"
 #include "diagnose/examined_steps.hpp"
+#include "diagnose/finding_modules.hpp"
 #include "diagnose/gain_limit.hpp"
 #include "diagnose/path_shares.hpp"
 #include "diagnose/replay/replay.hpp"
@@ -42,7 +44,8 @@ std::string why_no_modules(const timeline& data, const frameworks& used) {
 
 class diagnostician {
 public:
-    diagnostician(rule_input input, diagnosis& out) : input_(std::move(input)), out_(out) {
+    diagnostician(rule_input input, const attribution& att, diagnosis& out)
+        : input_(std::move(input)), att_(att), out_(out) {
         input_.is_found = [this](std::string_view rule) {
             return std::any_of(found_.begin(), found_.end(), [&](const priced& each) { return each.of.rule == rule; });
         };
@@ -59,7 +62,10 @@ public:
         std::stable_sort(found_.begin(), found_.end(),
                          [](const priced& a, const priced& b) { return a.of.gain_ns > b.of.gain_ns; });
         replay_changes all;
+        std::optional<module_texts> modules;
+        if (!found_.empty()) modules.emplace(input_.data, att_);
         for (priced& each : found_) {
+            each.of.modules = modules_of(each.changes, input_.graph, *modules);
             all.add(each.changes);
             out_.findings.push_back(std::move(each.of));
         }
@@ -246,6 +252,7 @@ private:
     }
 
     rule_input input_;
+    const attribution& att_;
     diagnosis& out_;
     std::vector<priced> found_;
     std::vector<std::int64_t> steps_ns_;  // without changes
@@ -376,7 +383,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
                            .gpu = gpu_groups,
                            .used = frameworks_of(data, !options.step_function.empty()),
                            .call_name = options.call_name};
-    diagnostician of(input, out);
+    diagnostician of(input, att, out);
     of.run();
     if (options.steps == nullptr) {
         const std::vector<std::int64_t> lengths_ns = times_to_complete(graph, of.steps_ns());

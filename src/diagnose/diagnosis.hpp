@@ -41,6 +41,9 @@ struct finding {
     confidence trust = confidence::medium;
     std::string bound{};                // what the price leaves out, or assumes
     std::vector<finding_part> parts{};  // dearest first
+    // The modules with the most of the time that it would save, "GPT2.h.*.attn (62 %)"; empty: not in modules, or none
+    // were recorded.
+    std::vector<std::string> modules{};
     std::vector<std::string> advice{};  // what to try, in the words of PyTorch, JAX or CUDA
 };
 

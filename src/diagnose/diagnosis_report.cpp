@@ -81,6 +81,9 @@ private:
                                          counted(part.count, "time"), ms(static_cast<double>(part.longest_ns)),
                                          static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
+        if (!found.modules.empty()) {
+            lines_.push_back("   modules: " + terminal_safe(fmt::format("{}", fmt::join(found.modules, ", "))));
+        }
         lines_.push_back("   price: " + found.bound);
         for (const std::string& line : found.advice) lines_.push_back("   try: " + line);
     }
@@ -116,12 +119,13 @@ table findings_table(const diagnosis& of) {
                    {"cost_ns", "", quantity::time_ns},
                    {"steps", "", quantity::count},
                    {"confidence", ""},
+                   {"modules", ""},
                    {"bound", ""},
                    {"advice", ""}};
     for (const finding& found : of.findings) {
         out.rows.push_back({found.rule, found.title, of.per_step(found.gain_ns), of.share_of(found.gain_ns),
-                            of.per_step(found.cost_ns), found.steps, std::string(to_string(found.trust)), found.bound,
-                            joined(found.advice)});
+                            of.per_step(found.cost_ns), found.steps, std::string(to_string(found.trust)),
+                            joined(found.modules), found.bound, joined(found.advice)});
     }
     out.totals = {{"steps", of.steps},
                   {"warm_up", of.warm_up},

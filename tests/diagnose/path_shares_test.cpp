@@ -116,6 +116,31 @@ TEST_F(PathShares, AreOfTheModulesOfForward) {
     EXPECT_THAT(look().no_modules, IsEmpty());
 }
 
+// From 43 to 700 the host runs other code, in the middle of it in the head. A kernel of 400 in Net.h.1 follows, for
+// which it waits.
+TEST_F(PathShares, FindingsNameTheModulesOfTheTimeThatTheyWouldSave) {
+    phase(10, "forward");
+    module(20, "Net (Net)", 0);
+    module(30, "Net.h.0 (Block)", 0);
+    launch(main, 40, 45, 100);
+    end_module(110, 1);
+    module(130, "Net.head (Linear)", 2);
+    end_module(690, 3);
+    module(695, "Net.h.1 (Block)", 3);
+    launch(main, 700, 705, 1'105);
+    main.call(at(710), at(1'110), 100, stream_synchronize);
+    end_module(1'115, 4);
+    end_module(1'120, 4);
+    end_phase(1'130);
+    step(1'300);
+    std::vector<std::string> found;
+    for (const finding& each : look().findings) {
+        for (const std::string& module : each.modules) found.push_back(each.rule + ": " + module);
+    }
+    EXPECT_THAT(found, Contains("host_code: Net.head (97 %)"));  // and 20 after the wait, in no module
+    EXPECT_THAT(found, Contains("synchronization: Net.h.* (100 %)"));
+}
+
 // Node 1 was made in the module, and autograd's thread executes it from 100 on. The GPU is the last to end, at 305.
 TEST_F(PathShares, AreOfTheModulesThatMadeTheNodesOfBackward) {
     phase(10, "forward");
