@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "analysis/reports/reports.hpp"
-#include "analysis/selection/step_marks.hpp"
+#include "analysis/selection/step_choice.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/number.hpp"
@@ -84,9 +84,7 @@ diagnose_command::diagnose_command(command_arguments& arguments) {
         .takes(percentage())
         .value("PERCENT")
         .group(title_of_findings);
-    arguments.add("--step-range", step_range_, "Each range of this name, or DOMAIN:NAME, begins a step")
-        .value("NAME")
-        .group(title_of_findings);
+    part_.add_times_to(arguments);
     flags_.add_to(arguments);
     output_.add_to(arguments);
 }
@@ -101,17 +99,20 @@ int diagnose_command::operator()() const {
     report_settings settings;
     settings.projected.attribution = flags_.options();
     settings.least_share = percent_of_step(above_).value_or(100 * default_least_share) / 100;
+    settings.selection = part_.request();
+    settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     const std::vector<const report_kind*> kinds = reports_named({"diagnose", "diagnose_places", "critical_path"});
     const std::unique_ptr<report_writer> writer = output_.make_writer(inputs.files.size(), kinds.size(), false);
     const progress_display progress;
     bool all_examined = inputs.all_found;
     bool any_fails = false;
+    parts_not_found without;
     for (const std::string& file : inputs.files) {
         std::string complaint;
         try {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "diagnosing " + file);
-            if (!step_range_.empty()) count_steps_by(data, step_range_);
+            part_.count_steps(data);
             const report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
             const table& findings = document.parts.front().tables.front();
             if (const std::string why = why_not_examined(findings); !why.empty()) {
@@ -121,12 +122,15 @@ int diagnose_command::operator()() const {
                 any_fails |= fails(data, file, settings, findings, complaint);
             }
             writer->add(document);
+        } catch (const nothing_selected& failure) {
+            without.add(file, failure.what());
         } catch (const error& failure) {
             complaint = failure.what();
             all_examined = false;
         }
         if (!complaint.empty()) complain(complaint);
     }
+    if (!without.report(inputs.files.size())) all_examined = false;
     output_.write(writer->text());
     if (any_fails) return exit_finding;
     return all_examined ? exit_ok : exit_failure;

@@ -10,6 +10,7 @@
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"
+#include "cli/selection_flags.hpp"
 #include "session/capture_reports.hpp"
 #include "timeline/timeline.hpp"
 
@@ -32,7 +33,7 @@ private:
     std::vector<std::string> files_;
     std::string above_ = "1";
     std::string fail_above_;
-    std::string step_range_;
+    selection_flags part_;
     attribution_flags flags_;
     report_output output_;
 };

@@ -50,10 +50,17 @@ void print_counts(const std::string& place, const trace_counts& counts) {
     is_elsewhere ? complain(line) : fmt::print("{}\n", terminal_safe(line));
 }
 
-trace_track critical_path_track(const timeline& data, const attribution_options& options) {
+// Of a part, that of the whole steps in it; throws nothing_selected if there are none.
+trace_track critical_path_track(const timeline& data, const attribution_options& options,
+                                const selection_request& request) {
     const projected_timeline shown({.data = data, .projected = {.attribution = options}});
+    std::optional<whole_steps> chosen;
+    if (request.has_times()) {
+        chosen = choose_whole_steps(shown.data(), shown.att(), request, !shown.step_function().empty());
+    }
     trace_track out{.name = "critical path", .category = "critical_path"};
-    for (named_piece& piece : named_critical_path(shown.data(), shown.att(), shown.step_function())) {
+    for (named_piece& piece :
+         named_critical_path(shown.data(), shown.att(), shown.step_function(), chosen ? &*chosen : nullptr)) {
         out.slices.push_back(
             {piece.start_ns, piece.end_ns, std::move(piece.kind), std::move(piece.where), std::move(piece.module)});
     }
@@ -100,7 +107,13 @@ trace_counts export_command::write(const timeline& data, const std::string& name
     const timeline& shown = part ? part->data() : data;
     const attribution att = part ? part->att() : attribute(data, flags_.options());
     std::optional<trace_track> path;
-    if (critical_path_) path = critical_path_track(shown, flags_.options());
+    if (critical_path_) {
+        try {
+            path = critical_path_track(data, flags_.options(), part_.request());
+        } catch (const nothing_selected& failure) {
+            complain(fmt::format("{}: the trace has no critical path: {}", name, failure.what()));
+        }
+    }
     const trace_track* const track = path ? &*path : nullptr;
     if (place != to_standard_output) return write_chrome_trace(shown, att, place, &writing, track);
     return write_to_standard_output(shown, att, trace_file_name(name, format_), format_ == compressed, writing, track);

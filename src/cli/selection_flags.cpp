@@ -20,6 +20,10 @@ void selection_flags::add_to(command_arguments& arguments) {
         .one_value_each_time()
         .value("PATTERN")
         .group(title_of_part);
+    add_times_to(arguments);
+}
+
+void selection_flags::add_times_to(command_arguments& arguments) {
     const accepted_values slice = {std::string(step_slice_words),
                                    [](const std::string& text) { return parse_step_slice(text).has_value(); }};
     arguments

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `prof report` and `prof export` that select a part of a capture. One thread.
+// The flags of `prof report`, `prof export` and `prof diagnose` that select a part of a capture. One thread.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,8 @@ class selection_flags {
 public:
     // This must live until the command line is parsed.
     void add_to(command_arguments& arguments);
+    // Without those that select ranges.
+    void add_times_to(command_arguments& arguments);
     const selection_request& request() const noexcept { return request_; }
     // Counts the steps of a timeline anew if --step-range is given. Throws nothing_selected.
     void count_steps(timeline& data) const;

@@ -285,17 +285,23 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
     out.together_ns += excess_ns;
 }
 
-// What limits the trust in the prices, such as warm-up that may be mistaken for work.
-void add_remarks(const whole_steps& steps, diagnosis& out) {
+// What limits the trust in the prices, such as warm-up that may be mistaken for work. `are_chosen`: the steps are those
+// that somebody asked for.
+void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
     if (out.has_steps && out.step_ns > out.per_step(out.wall_ns)) {
         out.remarks.push_back(
             fmt::format("steps are the GPU's: the host ran ahead of it, in {:.3g} ms a step of its own",
                         out.per_step(out.wall_ns) / 1e6));
     }
-    if (out.has_steps && steps.steps.size() == 1 && steps.steps.front().is_first) {
+    const bool has_first = out.has_steps && steps.steps.front().is_first;
+    if (are_chosen && has_first) {
+        out.remarks.emplace_back("the program's first step is among them: it includes warm-up");
+    } else if (has_first && steps.steps.size() == 1) {
         out.remarks.emplace_back(
             "the program's first step alone is whole: it includes warm-up (loading, compiling, allocating); record "
             "more");
+    } else if (are_chosen) {
+        // Few steps, or late ones, were asked for.
     } else if (out.has_steps && out.steps < 5) {
         out.remarks.push_back(
             fmt::format("{} steps are few: warm-up may be among them, and what differs between steps "
@@ -385,12 +391,12 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
                            .call_name = options.call_name};
     diagnostician of(input, att, out);
     of.run();
-    if (options.steps == nullptr) {
+    if (!options.is_sample) {
         const std::vector<std::int64_t> lengths_ns = times_to_complete(graph, of.steps_ns());
         const std::int64_t excess_ns = excess_of_uneven(lengths_ns, times_to_complete(graph, of.changed_steps_ns()));
         add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, options, out.findings), excess_ns, out);
     }
-    add_remarks(examined.steps, out);
+    add_remarks(examined.steps, options.steps != nullptr && !options.is_sample, out);
     if (is_clock_off(data)) {
         for (finding& each : out.findings) each.trust = confidence::low;
     }

@@ -207,10 +207,10 @@ private:
 void share_path(examined_steps& steps, const attribution& att, diagnosis& out) { path_sharer(steps, att).run(out); }
 
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
-                                             std::string_view step_function) {
+                                             std::string_view step_function, const whole_steps* steps) {
     if (data.ops.empty() || data.api_calls.empty()) return {};
-    examined_steps steps(data, att, step_function);
-    return path_sharer(steps, att).pieces();
+    examined_steps examined(data, att, step_function, steps);
+    return path_sharer(examined, att).pieces();
 }
 
 }  // namespace prof

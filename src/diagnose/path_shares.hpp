@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/examined_steps.hpp"
 #include "timeline/timeline.hpp"
@@ -27,6 +28,6 @@ struct named_piece {
 };
 // The critical path of the steps of a timeline; empty if it has no launches. The arguments are those of diagnose().
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
-                                             std::string_view step_function = {});
+                                             std::string_view step_function = {}, const whole_steps* steps = nullptr);
 
 }  // namespace prof

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/capture_diagnosis.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -9,6 +11,7 @@
 
 #include "analysis/reports/gpu_projection.hpp"
 #include "analysis/reports/reports.hpp"
+#include "analysis/selection/step_choice.hpp"
 #include "analysis/selection/time_slices.hpp"
 #include "base/json_text.hpp"
 #include "diagnose/diagnosis_report.hpp"
@@ -18,22 +21,35 @@ namespace prof {
 
 namespace {
 
-// `steps`: as in diagnosis_options.
-diagnosis diagnosed(const timeline& data, const projection_options& projected, double least_share,
-                    const whole_steps* steps = nullptr) {
-    const report_input input{.data = data, .projected = projected};
-    const projected_timeline shown(input);
+diagnosis diagnosed(const projected_timeline& shown, double least_share, const whole_steps* steps = nullptr,
+                    bool is_sample = false) {
     return diagnose(shown.data(), shown.att(),
                     {.least_share = least_share,
                      .step_function = shown.step_function(),
                      .call_name = api_call_name,
-                     .steps = steps});
+                     .steps = steps,
+                     .is_sample = is_sample});
+}
+
+diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, const selection_request& part) {
+    try {
+        const whole_steps steps = choose_whole_steps(shown.data(), shown.att(), part, !shown.step_function().empty());
+        return diagnosed(shown, least_share, &steps);
+    } catch (const nothing_selected& failure) {
+        diagnosis out;
+        out.least_share = least_share;
+        out.not_looked.push_back(fmt::format("nothing could be examined: {}", failure.what()));
+        return out;
+    }
 }
 
 }  // namespace
 
 const diagnosis& capture_diagnosis::get() {
-    if (!made_) made_ = diagnosed(data_, projected_, least_share_);
+    if (!made_) {
+        const projected_timeline shown({.data = data_, .projected = projected_});
+        made_ = part_.has_times() ? of_chosen_steps(shown, least_share_, part_) : diagnosed(shown, least_share_);
+    }
     return *made_;
 }
 
@@ -55,7 +71,8 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of, c
     const timeline slices = slices_of(data_, sample.spans);
     whole_steps steps = of.whole;
     steps.steps = std::move(sample.steps);
-    diagnosis priced = diagnosed(slices, projected_, least_share_, &steps);
+    diagnosis priced =
+        diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_, &steps, true);
     if (priced.steps == 0) return {};
     priced_changes out{.sampled = priced.steps};
     extend_to_all(priced, of.whole.steps, !answer.of.slow.empty());

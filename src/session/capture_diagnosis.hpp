@@ -4,9 +4,11 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/report_document.hpp"
+#include "analysis/selection/selection_request.hpp"
 #include "analysis/selection/step_sample.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "timeline/timeline.hpp"
@@ -15,10 +17,11 @@ namespace prof {
 
 class capture_diagnosis {
 public:
-    // The arguments must outlive it. `least_share`: as diagnosis_options.
+    // The first two arguments must outlive it. `least_share`: as diagnosis_options. `part`: its steps and moments
+    // choose the steps to examine (choose_whole_steps); its ranges choose nothing.
     capture_diagnosis(const timeline& data, const projection_options& projected, double least_share,
-                      const sample_limits& limits = {})
-        : data_(data), projected_(projected), least_share_(least_share), limits_(limits) {}
+                      selection_request part = {}, const sample_limits& limits = {})
+        : data_(data), projected_(projected), least_share_(least_share), part_(std::move(part)), limits_(limits) {}
 
     // The report of that name (diagnosis_report.hpp). REQUIRES: it is one of them.
     report_part report(std::string_view name, bool for_people);
@@ -34,6 +37,7 @@ private:
     const timeline& data_;
     const projection_options& projected_;
     double least_share_;
+    selection_request part_;
     sample_limits limits_;
     std::optional<diagnosis> made_;
 };

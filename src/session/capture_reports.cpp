@@ -127,7 +127,7 @@ report_document make_reports(const timeline& data, const std::string& path, cons
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
     const timeline& shown = part ? part->data() : data;
-    capture_diagnosis diagnosed(data, settings.projected, settings.least_share);
+    capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection);
     const report_input input{.data = shown,
                              .capture = path,
                              .names = settings.names,
@@ -146,8 +146,8 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                              .diagnosed =
                                  [&](std::string_view name) {
                                      report_part out = diagnosed.report(name, for_people);
-                                     if (part)
-                                         out.paragraphs.insert(out.paragraphs.begin(), "Of all steps of the capture:");
+                                     if (part && part->has_ranges())
+                                         out.paragraphs.insert(out.paragraphs.begin(), "Of whole steps, all ranges:");
                                      return out;
                                  },
                              .may_use_threads = settings.may_use_threads};

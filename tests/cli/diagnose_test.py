@@ -120,20 +120,24 @@ class Diagnose(CommandLine):
         self.assertIn(result.returncode, (0, 1))
         self.assertIn("Diagnosis", result.stdout)
 
-    def by_hand(self, steps=12):
+    def by_hand(self, steps=12, longer=None, code=None, name="by_hand.json"):
         """Steps of 1000 us, worked by hand. The host returns from its wait at 999, runs code for 250 us, 150 of them in
-        a range, and launches at 249; the kernel runs from 254 to 995."""
+        a range, and launches at 249; the kernel runs from 254 to 995. `longer`: by how much steps last longer at their
+        end. `code`: the range's name in each step."""
         events = []
+        at = -1000
         for i in range(steps):
-            at = 1000 * i
+            at += 1000 + (longer or {}).get(i - 1, 0)
+            length = 1000 + (longer or {}).get(i, 0)
+            range_name = code(i) if code else "augmentation of the images"
             events += [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": at + start, "dur": dur}
-                       for name, start, dur in ((f"ProfilerStep#{i}", 0, 1000), ("augmentation of the images", 50, 150))]
+                       for name, start, dur in ((f"ProfilerStep#{i}", 0, length), (range_name, 50, 150))]
             events += [{"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": at + start, "dur": dur,
                         "args": {"correlation": 2 * i + number}}
                        for name, start, dur, number in (("cudaLaunchKernel", 249, 3, 1), ("cudaDeviceSynchronize", 253, 746, 2))]
             events.append({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 254, "dur": 741,
                            "args": {"correlation": 2 * i + 1, "device": 0, "context": 1, "stream": 7}})
-        place = self.dir / "by_hand.json"
+        place = self.dir / name
         place.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
         return place
 
@@ -230,21 +234,72 @@ class Diagnose(CommandLine):
             for line in re.sub("\x1b[^a-zA-Z]*[a-zA-Z]", "", shown).splitlines():
                 self.assertLessEqual(len(line), columns, line)
 
-    def test_parts_of_a_capture_have_the_diagnosis_of_all_its_steps(self):
-        whole = self.text(TRAINER).partition("Diagnosis of ")[2]
-        for part in (["--steps", "3:8", "--step-range", "iteration #"], ["--range", "forward"], ["--from", "0.66"],
-                     ["--to", "0.68"], ["--skip-first", "3"]):  # fmt: skip
+    def test_chosen_steps_are_those_examined(self):
+        # Until step 5 the code stands in one range, then in another.
+        trace = self.by_hand(code=lambda step: "first half" if step < 6 else "second half")
+        for part, steps, warm_up, halves in (
+            (["--steps", "1:6"], 5, 0, {"first half": 150}), (["--steps", "6:"], 5, 0, {"second half": 150}),
+            (["--steps", "3:9"], 6, 0, {"first half": 75, "second half": 75}), (["--steps", "0"], 1, 0, {"first half": 150}), (["--steps", ":3"], 3, 0, {"first half": 150}),
+            ([], 10, 1, {"first half": 75, "second half": 75}), (["--skip-first", "7"], 4, 0, {"second half": 150}),
+            (["--to", "3ms"], 2, 1, {"first half": 150}), (["--to", "1ms"], 1, 0, {"first half": 150}),
+            (["--from", "4999us", "--to", "7001us"], 2, 0, {"first half": 75, "second half": 75}),
+        ):  # fmt: skip
+            found = self.documents(*part, trace)[0]
+            self.assertEqual((found["steps"], found["warm_up"], found["step_ns"]), (steps, warm_up, 1_000_000), part)
+            gains = {row["finding"].rpartition(", in ")[2]: row["gain_ns"] for row in found["rows"]
+                     if row["rule"] == "host_code" and " half" in row["finding"]}  # fmt: skip
+            self.assertEqual(gains, {name: 1000 * us for name, us in halves.items()}, part)
+            self.assertEqual("first step is among them" in found["remarks"], part in (["--steps", "0"], ["--steps", ":3"], ["--to", "1ms"]))
+            self.assertNotIn("record", found["remarks"])
+
+    def test_uneven_are_steps_among_the_chosen_ones(self):
+        trace = self.by_hand(steps=30, longer={20: 3000})
+        for part, is_uneven in (([], True), (["--steps", "10:25"], True), (["--steps", "2:19"], False), (["--skip-first", "21"], False)):
+            rules = [row["rule"] for row in self.documents(*part, trace)[0]["rows"]]
+            self.assertEqual("uneven_steps" in rules, is_uneven, part)
+
+    def test_report_of_chosen_steps_has_their_diagnosis(self):
+        for part in (["--steps", "3:8", "--step-range", "iteration #"], ["--from", "0.66"], ["--skip-first", "3"]):
+            here = self.text(*part, TRAINER)
             result = self.prof("report", "--report", "diagnose,critical_path", *part, TRAINER, env={"COLUMNS": "1000"})
             self.assertEqual(result.returncode, 0, result.stderr)
-            before, _, findings = result.stdout.partition("Diagnosis of ")
-            of_all = "Of all steps of the capture:\n"
-            self.assertTrue(before.endswith(of_all), before)
-            if "--step-range" not in part:
-                self.assertEqual(findings.replace(of_all + "\n", ""), whole, part)
-        for option in ("--steps", "--range", "--from", "--to"):
-            refused = self.prof("diagnose", option, "1", TRAINER)
-            self.assertEqual((refused.returncode, refused.stdout), (2, ""))
-            self.assertIn(f'there is no option "{option}" here, but in prof', refused.stderr)
+            self.assertEqual(result.stdout, here)
+            self.assertIn("selected: ", here)
+
+    def test_ranges_choose_no_steps(self):
+        whole = self.text(TRAINER).partition("Diagnosis of ")[2]
+        result = self.prof("report", "--report", "diagnose,critical_path", "--range", "forward", TRAINER,
+                           env={"COLUMNS": "1000"})  # fmt: skip
+        before, _, findings = result.stdout.partition("Diagnosis of ")
+        line = "Of whole steps, all ranges:\n"
+        self.assertTrue(before.endswith(line), before)
+        self.assertEqual(findings.replace(line + "\n", ""), whole)
+        refused = self.prof("diagnose", "--range", "forward", TRAINER)
+        self.assertEqual((refused.returncode, refused.stdout), (2, ""))
+        self.assertIn('there is no option "--range" here, but in prof', refused.stderr)
+
+    def test_no_whole_step_is_chosen(self):
+        trace = self.by_hand()
+        whole = "no whole step is chosen: the capture has 11 whole steps from 0 to 10"
+        for part in (["--from", "10100us"], ["--from", "3001us", "--to", "3999us"], ["--steps", "11"]):
+            result = self.prof("diagnose", *part, trace)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(f"{trace}: nothing could be examined: {whole}", result.stderr)
+            self.assertIn(f"Diagnosis: nothing could be examined: {whole}", result.stdout)
+        # Other reports of that part lose nothing.
+        other = self.prof("report", "--report", "diagnose,kernels", "--from", "10100us", trace)
+        self.assertEqual(other.returncode, 0)
+        self.assertIn("gemm", other.stdout)
+        self.assertIn(whole, other.stdout)
+
+    def test_nothing_is_chosen(self):
+        trace = self.by_hand()
+        none = self.prof("diagnose", "--steps", "50:", trace)
+        self.assertEqual((none.returncode, none.stdout), (1, ""))
+        self.assertEqual(none.stderr, f"prof: {trace}: no step is in 50:: the capture has 12 steps from 0 to 11\n")
+        # Of several files those that have the steps are enough.
+        both = self.prof("diagnose", "--steps", "11:15", trace, self.by_hand(steps=20, name="more.json"))
+        self.assertIn("Diagnosis of 4 steps", both.stdout)
 
     def test_kineto_trace(self):
         # The host computes 600 us before each launch; the kernel takes 200 us.
@@ -288,12 +343,25 @@ class Diagnose(CommandLine):
         self.assertNotIn("before the launch", self.prof("diagnose", str(self.trace())).stdout)
 
     def test_trace_has_the_critical_path_as_a_row(self):
+        self.check_row_of_the_critical_path()
+
+    def test_trace_of_a_part_has_the_critical_path_of_its_whole_steps(self):
+        self.check_row_of_the_critical_path("--steps", "3:8", "--step-range", "iteration #")
+
+    def test_trace_without_whole_steps_has_no_critical_path(self):
+        trace = self.by_hand()
+        result = self.prof("export", "--critical-path", "--from", "10100us", "-o", str(self.dir / "part.json"), trace)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn(f"{trace}: the trace has no critical path: no whole step is chosen", result.stderr)
+        self.assertIn('"gemm"', (self.dir / "part.json").read_text(encoding="utf-8"))
+
+    def check_row_of_the_critical_path(self, *part):
         trace = self.dir / "path.json"
-        self.assertEqual(self.prof("export", "--critical-path", "-o", str(trace), str(TRAINER)).returncode, 0)
+        self.assertEqual(self.prof("export", "--critical-path", *part, "-o", str(trace), str(TRAINER)).returncode, 0)
         slices = [event for event in json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
                   if event.get("cat") == "critical_path"]
-        path = self.documents(TRAINER)[2]
-        steps = self.documents(TRAINER)[0]["steps"]
+        found, _, path = self.documents(*part, TRAINER)
+        steps = found["steps"]
         for kind in {row["kind"] for row in path["rows"]}:
             in_table = sum(row["mean_ns"] for row in path["rows"] if row["kind"] == kind) * steps
             in_trace = 1000 * sum(event["dur"] for event in slices if event["name"] == kind)

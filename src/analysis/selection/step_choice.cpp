@@ -40,11 +40,12 @@ std::vector<numbered_step> recurring_steps(const timeline& data, const attributi
     return out;
 }
 
-std::string numbers_of(const std::vector<numbered_step>& steps) {
+template <typename TStep>
+std::string numbers_of(const std::vector<TStep>& steps, std::string_view kind = "step") {
     const auto [first, last] = std::minmax_element(steps.begin(), steps.end(),
                                                    [](const auto& a, const auto& b) { return a.number < b.number; });
-    if (first->number == last->number) return fmt::format("step {}", first->number);
-    return fmt::format("{} steps from {} to {}", steps.size(), first->number, last->number);
+    if (first->number == last->number) return fmt::format("{} {}", kind, first->number);
+    return fmt::format("{} {}s from {} to {}", steps.size(), kind, first->number, last->number);
 }
 
 time_spans spans_of(const std::vector<numbered_step>& steps) {
@@ -120,6 +121,32 @@ chosen_times choose_times(const timeline& data, const attribution& att, const se
     });
     if (out.times.is_empty()) throw nothing_selected("no chosen step is within the chosen times");
     return out;
+}
+
+whole_steps choose_whole_steps(const timeline& data, const attribution& att, const selection_request& request,
+                               bool has_step_function) {
+    const whole_steps all = find_whole_steps(data, att, has_step_function);
+    if (all.steps.empty()) {
+        throw nothing_selected("the capture has no whole step; --step-range NAME says which range is one");
+    }
+    const time_spans times = choose_times(data, att, request).times;
+    const std::int64_t end_ns = request.to.empty() ? INT64_MAX : spans_between(data, request).list().front().end_ns;
+    const auto keep_chosen = [&](std::vector<whole_step>& steps) {
+        std::erase_if(steps,
+                      [&](const whole_step& step) { return !times.contains(step.start_ns) || step.end_ns > end_ns; });
+    };
+    whole_steps chosen = all;
+    keep_chosen(chosen.steps);
+    if (chosen.steps.empty()) {
+        throw nothing_selected("no whole step is chosen: the capture has " + numbers_of(all.steps, "whole step"));
+    }
+    if (!request.steps.empty()) return chosen;
+    whole_steps usual = all;
+    leave_out_warm_up(usual);
+    keep_chosen(usual.steps);
+    if (usual.steps.empty()) return chosen;
+    usual.warm_up = chosen.steps.size() - usual.steps.size();
+    return usual;
 }
 
 }  // namespace prof

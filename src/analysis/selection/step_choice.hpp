@@ -12,6 +12,7 @@
 #include "analysis/selection/selection_request.hpp"
 #include "analysis/selection/time_spans.hpp"
 #include "analysis/steps/numbered_steps.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "base/error.hpp"
 #include "timeline/timeline.hpp"
 
@@ -35,5 +36,11 @@ struct chosen_times {
 
 // REQUIRES: request.has_times().
 chosen_times choose_times(const timeline& data, const attribution& att, const selection_request& request);
+
+// The whole steps among those that the request chooses: they begin in it, and lie between its moments. Warm-up
+// (leave_out_warm_up) is left out unless steps are chosen by number, or nothing else is chosen. `has_step_function`: as
+// for find_whole_steps. REQUIRES: request.has_times().
+whole_steps choose_whole_steps(const timeline& data, const attribution& att, const selection_request& request,
+                               bool has_step_function = false);
 
 }  // namespace prof
