@@ -17,6 +17,7 @@
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
+#include "analysis/projection/transfer_name.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "record/record.hpp"
@@ -46,10 +47,6 @@ private:
 
     std::vector<step_range> in_;  // ascending; no two touch. So there are no more of them than times.
 };
-
-// other: between GPUs. none: within a GPU, or no copy.
-enum class copy_direction : std::uint8_t { none, to_device, to_host, other };
-copy_direction direction_of(const transfer_record& copy) noexcept;
 
 struct host_group {
     idle_cause cause = idle_cause::host_code;

@@ -29,4 +29,14 @@ bool is_pageable(const transfer_record& transfer) noexcept {
     return transfer.source_kind == pageable || transfer.destination_kind == pageable;
 }
 
+copy_direction direction_of(const transfer_record& copy) noexcept {
+    constexpr std::uint8_t host_to_device = 1;  // CUpti_ActivityMemcpyKind
+    constexpr std::uint8_t device_to_host = 2;
+    constexpr std::uint8_t peer_to_peer = 10;
+    if (copy.kind == transfer_kind::memset) return copy_direction::none;
+    if (copy.kind == transfer_kind::memcpy_peer || copy.copy_kind == peer_to_peer) return copy_direction::other;
+    if (copy.copy_kind == host_to_device) return copy_direction::to_device;
+    return copy.copy_kind == device_to_host ? copy_direction::to_host : copy_direction::none;
+}
+
 }  // namespace prof

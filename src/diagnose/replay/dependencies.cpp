@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "analysis/breakdown/idle_causes.hpp"
+#include "analysis/projection/transfer_name.hpp"
 #include "analysis/projection/xla_names.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
@@ -320,8 +321,7 @@ bool dependency_graph::waits_for_all(const timeline_api_call& call) const noexce
 }
 
 bool dependency_graph::is_to_host(const gpu_op& op) const {
-    constexpr std::uint8_t device_to_host = 2;  // CUpti_ActivityMemcpyKind
-    return op.kind == op_kind::memcpy && data_->transfers[op.detail].copy_kind == device_to_host;
+    return op.kind == op_kind::memcpy && direction_of(data_->transfers[op.detail]) == copy_direction::to_host;
 }
 
 // Whether XLA's thread copies a value back, which it does when that is there.
