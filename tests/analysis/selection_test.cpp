@@ -326,6 +326,57 @@ TEST(Selection, OfTimesHasWhatWasLaunchedThen) {
     EXPECT_EQ(sums(projected(part)).front(), "iteration # 510 10");
 }
 
+// Whole steps of 1000, of which the third is longer; the first is warm-up, and of the last one nothing shows the end.
+struct counted_steps_of {
+    counted_steps_of() {
+        capture_builder capture;
+        const std::uint16_t own = capture.domain("prof");
+        thread_script& main = capture.thread("python");
+        std::uint64_t at = 0;
+        for (std::uint64_t number = 0; number < 6; ++number) {
+            main.step(at, number, own).launch(at + 100, number + 1);
+            capture.kernel(number + 1, at + 200, at + 1'500);
+            at += number == 2 ? 3'000 : 1'000;
+        }
+        data = capture.build();
+    }
+    std::vector<std::uint64_t> chosen(const selection_request& request) const {
+        std::vector<std::uint64_t> out;
+        for (const whole_step& step : choose_whole_steps(data, attribute(data), request).steps) {
+            out.push_back(step.number);
+        }
+        return out;
+    }
+    timeline data;
+};
+
+TEST(ChosenWholeSteps, BeginInThePartAndEndBeforeItsLastMoment) {
+    using numbers = std::vector<std::uint64_t>;
+    const counted_steps_of of;
+    EXPECT_EQ(of.chosen({.steps = "0:2"}), (numbers{0, 1}));
+    EXPECT_EQ(of.chosen({.steps = "3:"}), (numbers{3, 4}));
+    EXPECT_EQ(of.chosen({.skip_first = 3}), (numbers{3, 4}));
+    EXPECT_EQ(of.chosen({.to = "5000ns"}), (numbers{1, 2}));
+    EXPECT_EQ(of.chosen({.to = "4999ns"}), (numbers{1}));
+    EXPECT_EQ(of.chosen({.from = "1000ns", .to = "6500ns"}), (numbers{1, 2, 3}));
+    EXPECT_EQ(of.chosen({.from = "1001ns", .to = "6500ns"}), (numbers{2, 3}));
+    EXPECT_EQ(of.chosen({.steps = "1:", .to = "5000ns"}), (numbers{1, 2}));
+    EXPECT_EQ(of.chosen({.to = "1000ns"}), (numbers{0}));
+    EXPECT_THROW(of.chosen({.steps = "5"}), nothing_selected);
+    EXPECT_THROW(of.chosen({.from = "6001ns"}), nothing_selected);
+}
+
+TEST(ChosenWholeSteps, CountTheWarmUpThatTheyLeaveOut) {
+    const counted_steps_of of;
+    const auto warm_up = [&](const selection_request& request) {
+        return choose_whole_steps(of.data, attribute(of.data), request).warm_up;
+    };
+    EXPECT_EQ(warm_up({.to = "5000ns"}), 1U);
+    EXPECT_EQ(warm_up({.from = "1000ns"}), 0U);
+    EXPECT_EQ(warm_up({.to = "1000ns"}), 0U);
+    EXPECT_EQ(warm_up({.steps = "0:3"}), 0U);
+}
+
 TEST(Selection, ReadsSlicesOfSteps) {
     EXPECT_EQ(parse_step_slice("3:8")->first, 3U);
     EXPECT_EQ(parse_step_slice("3:8")->end, 8U);

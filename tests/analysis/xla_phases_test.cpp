@@ -11,6 +11,7 @@
 
 #include "analysis/reports/modules.hpp"
 #include "analysis/rows.hpp"
+#include "analysis/selection/step_choice.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "record/label.hpp"
 #include "support/capture_builder.hpp"
@@ -257,6 +258,15 @@ TEST(XlaPhases, EndAStepAtTheNextExecution) {
     std::vector<std::string> parts;
     for (const step_part& part : found->parts) parts.push_back(part.name + ' ' + std::to_string(part.gpu_sum_ns));
     EXPECT_EQ(parts, (lines{"backward 400", "forward 200", " 14"}));
+
+    const timeline data = p.capture.build();
+    const shown_timeline shown(data, {});
+    const attribution att = attribute(shown.data());
+    lines chosen;
+    for (const whole_step& step : choose_whole_steps(shown.data(), att, {.steps = "1:3"}, true).steps) {
+        chosen.push_back(std::to_string(step.number) + ' ' + std::to_string(step.end_ns - step.start_ns));
+    }
+    EXPECT_EQ(chosen, (lines{"1 800", "2 700"}));
 }
 
 // Scopes are the tree; of a command buffer's nodes those of its making. What is in no scope, no phase or has no name is
