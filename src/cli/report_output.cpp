@@ -55,6 +55,7 @@ std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, 
 }
 
 void report_output::write(const std::string& text) const {
+    if (text.empty()) return;  // of no capture: FILE appears whole or not at all
     if (!place().empty()) {
         atomic_file file(place());
         file.write(text);

@@ -205,7 +205,7 @@ private:
         out.usual_ns = out.total_ns;
         if (steps_ns.size() >= least_uneven_steps && steps_ns.size() == steps_ns_.size()) {
             for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
-            const rare_gains rare = find_rare_gains(steps_ns);
+            const rare_gains rare = find_rare_gains(std::move(steps_ns));
             out.usual_ns -= rare.excess_ns;
             const std::int64_t others_ns = out.total_ns - rare.largest_ns;
             out.recurs = 4 * others_ns >= rare.largest_ns && out_.per_step(2 * others_ns) >= out_.least_ns;
@@ -285,6 +285,17 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
     out.together_ns += excess_ns;
 }
 
+// How long the GPU was behind the host at the edges of the steps, which is no time of theirs.
+std::int64_t behind_at_edges(const dependency_graph& graph) {
+    std::int64_t out = 0;
+    for (const step_run& run : graph.runs()) {
+        std::int64_t until_ns = run.end_ns;
+        if (run.last_op != npos) until_ns = std::max(until_ns, graph.data().ops[run.last_op].end_ns);
+        out += std::max({run.busy_before_ns - run.start_ns, until_ns - run.end_ns, std::int64_t{0}});
+    }
+    return out;
+}
+
 // What limits the trust in the prices, such as warm-up that may be mistaken for work. `are_chosen`: the steps are those
 // that somebody asked for.
 void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
@@ -301,7 +312,10 @@ void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
             "the program's first step alone is whole: it includes warm-up (loading, compiling, allocating); record "
             "more");
     } else if (are_chosen) {
-        // Few steps, or late ones, were asked for.
+        if (out.steps < 5) {
+            out.remarks.emplace_back(
+                "prices of waits are too low in so few steps: after the last one nothing could begin sooner");
+        }
     } else if (out.has_steps && out.steps < 5) {
         out.remarks.push_back(
             fmt::format("{} steps are few: warm-up may be among them, and what differs between steps "
@@ -394,10 +408,16 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     if (!options.is_sample) {
         const std::vector<std::int64_t> lengths_ns = times_to_complete(graph, of.steps_ns());
         const std::int64_t excess_ns = excess_of_uneven(lengths_ns, times_to_complete(graph, of.changed_steps_ns()));
-        add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, options, out.findings), excess_ns, out);
+        add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, out.findings), excess_ns, out);
     }
-    add_remarks(examined.steps, options.steps != nullptr && !options.is_sample, out);
-    if (is_clock_off(data)) {
+    const bool are_chosen = options.steps != nullptr && !options.is_sample;
+    add_remarks(examined.steps, are_chosen, out);
+    const bool depends_on_edges = are_chosen && 10 * behind_at_edges(graph) > out.wall_ns;
+    if (depends_on_edges) {
+        out.remarks.emplace_back(
+            "the host was so far ahead of the GPU at the edges of these steps that prices depend on it; choose more");
+    }
+    if (depends_on_edges || is_clock_off(data)) {
         for (finding& each : out.findings) each.trust = confidence::low;
     }
     share_path(examined, att, out);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace prof {
 namespace {
@@ -17,12 +18,25 @@ std::int64_t largest_episode(const std::vector<std::int64_t>& gains_ns, std::siz
     return std::accumulate(begin + std::ptrdiff_t(first), begin + std::ptrdiff_t(last) + 1, std::int64_t{0});
 }
 
+// What a step loses again, the step before it has not gained: its gain becomes that of both. The sum stays. Returns for
+// how many steps each one stands then: 0 for what became another's.
+std::vector<std::int64_t> balance(std::vector<std::int64_t>& gains_ns) {
+    std::vector<std::int64_t> widths(gains_ns.size(), 1);
+    for (std::size_t i = gains_ns.size(); i-- > 1;) {
+        if (gains_ns[i] >= 0) continue;
+        gains_ns[i - 1] += std::exchange(gains_ns[i], 0);
+        widths[i - 1] += std::exchange(widths[i], 0);
+    }
+    return widths;
+}
+
 }  // namespace
 
 std::size_t few_of(std::size_t steps) noexcept { return std::max<std::size_t>(1, steps / 10); }
 
-rare_gains find_rare_gains(const std::vector<std::int64_t>& gains_ns) {
+rare_gains find_rare_gains(std::vector<std::int64_t> gains_ns) {
     if (gains_ns.size() < 3) return {};
+    const std::vector<std::int64_t> widths = balance(gains_ns);
     std::vector<std::size_t> order(gains_ns.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(),
@@ -32,13 +46,21 @@ rare_gains find_rare_gains(const std::vector<std::int64_t>& gains_ns) {
     if (few == 1 && adjoin) few = 2;
 
     std::int64_t others_ns = 0;
-    for (std::size_t i = few; i < order.size(); ++i) others_ns += gains_ns[order[i]];
-    const std::int64_t mean_ns = std::max<std::int64_t>(others_ns, 0) / static_cast<std::int64_t>(order.size() - few);
-    const std::int64_t most_of_others_ns = std::max<std::int64_t>(gains_ns[order[few]], 0);
+    std::int64_t others = 0;
+    std::int64_t most_of_others_ns = 0;  // of a step
+    for (std::size_t i = few; i < order.size(); ++i) {
+        const std::int64_t width = widths[order[i]];
+        if (width == 0) continue;
+        others_ns += gains_ns[order[i]];
+        others += width;
+        most_of_others_ns = std::max(most_of_others_ns, gains_ns[order[i]] / width);
+    }
+    const std::int64_t mean_ns = std::max<std::int64_t>(others_ns, 0) / std::max<std::int64_t>(others, 1);
     rare_gains out;
     for (std::size_t i = 0; i < few; ++i) {
         const std::int64_t ns = gains_ns[order[i]];
-        if (ns / 2 > most_of_others_ns) out.excess_ns += ns - mean_ns;
+        const std::int64_t width = std::max<std::int64_t>(widths[order[i]], 1);
+        if (ns / 2 / width > most_of_others_ns) out.excess_ns += ns - width * mean_ns;
     }
     if (gains_ns[order[0]] > 0) out.largest_ns = largest_episode(gains_ns, order[0]);
     return out;

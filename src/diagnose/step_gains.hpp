@@ -13,11 +13,12 @@ std::size_t few_of(std::size_t steps) noexcept;
 
 struct rare_gains {
     // What a few steps (few_of) gain more than the mean of the others, if they gain more than twice as much as any
-    // other. If two of less than 20 steps adjoin, they count as one: what holds up a program touches both.
+    // other. What the steps after one lose again, it has not gained. If two of less than 20 steps adjoin, they count as
+    // one: what holds up a program touches both.
     std::int64_t excess_ns = 0;
     // Of the step that gains most, and those around it that gain at least a tenth of that.
     std::int64_t largest_ns = 0;
 };
-rare_gains find_rare_gains(const std::vector<std::int64_t>& gains_ns);
+rare_gains find_rare_gains(std::vector<std::int64_t> gains_ns);
 
 }  // namespace prof

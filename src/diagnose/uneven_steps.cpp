@@ -12,7 +12,7 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t most_steps_named = 10;  // at least; slow steps are all named
+constexpr std::size_t most_steps_named = 10;
 
 std::string grown_part(const breakdown_row& row) {
     std::string out(row.use == time_use::idle ? to_string(row.cause) : to_string(row.use));
@@ -83,11 +83,11 @@ std::vector<std::int64_t> less_catching_up(std::vector<std::int64_t> lengths_ns)
 }
 
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
-                                         const std::vector<std::int64_t>& lengths_ns, const diagnosis_options& options,
+                                         const std::vector<std::int64_t>& lengths_ns,
                                          const std::vector<finding>& found) {
     std::optional<finding> out = price_uneven_steps(lengths_ns, found);
     if (!out) return {};
-    const auto broken_down = break_down(data, att, options.step_function);
+    const auto broken_down = break_down_steps(data, att, steps, most_steps_named);
     if (!broken_down) return {};
     const double longest = longest_usual(lengths_ns, uneven_factor);
     const auto is_uneven = [&](std::size_t at) {

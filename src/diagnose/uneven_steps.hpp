@@ -35,7 +35,7 @@ std::vector<std::int64_t> less_catching_up(std::vector<std::int64_t> lengths_ns)
 // are none, or if `found` has findings that occur in no more steps than that and gain at least half of the price.
 // `lengths_ns`: of `steps`. The parts say what has grown in these steps (step_breakdown::slow).
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
-                                         const std::vector<std::int64_t>& lengths_ns, const diagnosis_options& options,
+                                         const std::vector<std::int64_t>& lengths_ns,
                                          const std::vector<finding>& found);
 
 // The same without the steps' causes and places: of their lengths alone.

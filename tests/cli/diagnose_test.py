@@ -134,7 +134,7 @@ class Diagnose(CommandLine):
                        for name, start, dur in ((f"ProfilerStep#{i}", 0, length), (range_name, 50, 150))]
             events += [{"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": at + start, "dur": dur,
                         "args": {"correlation": 2 * i + number}}
-                       for name, start, dur, number in (("cudaLaunchKernel", 249, 3, 1), ("cudaDeviceSynchronize", 253, 746, 2))]
+                       for name, start, dur, number in (("cudaLaunchKernel", 249, 3, 1), ("cudaStreamSynchronize", 253, 746, 2))]
             events.append({"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at + 254, "dur": 741,
                            "args": {"correlation": 2 * i + 1, "device": 0, "context": 1, "stream": 7}})
         place = self.dir / name
@@ -258,6 +258,45 @@ class Diagnose(CommandLine):
             rules = [row["rule"] for row in self.documents(*part, trace)[0]["rows"]]
             self.assertEqual("uneven_steps" in rules, is_uneven, part)
 
+    def test_uneven_is_what_is_longer_than_the_chosen_steps(self):
+        # Steps of 3 ms are the usual ones of the whole; step 0 is its warm-up.
+        mostly_long = self.by_hand(steps=62, longer={i: 2000 for i in range(20, 62)})
+        first_long = self.by_hand(steps=30, longer={0: 39_000}, name="first_long.json")
+        for part, trace, gain_ns, place in ((["--steps", "9:21"], mostly_long, 2_000_000 / 12, "step 20, most of it: host code"),
+                                            (["--steps", ":20"], first_long, 39_000_000 / 20, "step 0, most of it: host code")):
+            found, places, _ = self.documents(*part, trace)
+            self.assertAlmostEqual({row["rule"]: row["gain_ns"] for row in found["rows"]}["uneven_steps"], gain_ns)
+            self.assertEqual([row["place"] for row in places["rows"] if row["rule"] == "uneven_steps"], [place])
+
+    def test_path_is_as_long_as_the_steps_beside_work_from_before_them(self):
+        # The host waits for the kernel of the step before; a copy of step 3, in another stream, lasts until step 5.
+        def call(name, start, dur, number):
+            return {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": dur,
+                    "args": {"correlation": number}}  # fmt: skip
+
+        def op(kind, name, start, dur, number, stream):
+            return {"ph": "X", "cat": kind, "name": name, "pid": 0, "tid": stream, "ts": start, "dur": dur,
+                    "args": {"correlation": number, "device": 0, "context": 1, "stream": stream, "bytes": 1000}}  # fmt: skip
+
+        events = [call("cudaMemcpyAsync", 3210, 5, 100),
+                  op("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 3300, 2500, 100, 8)]
+        for i in range(12):
+            at = 1000 * i
+            events += [{"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{i}", "pid": 1, "tid": 1, "ts": at,
+                        "dur": 1000}, call("cudaEventSynchronize", at + 1, 103, 200 + i),
+                       call("cudaLaunchKernel", at + 200, 5, 300 + i), op("kernel", "gemm", at + 207, 893, 300 + i, 7)]
+        trace = self.dir / "behind.json"
+        trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+        for part, step_us in (([], 1000), (["--steps", "3"], 2700), (["--steps", "4"], 1000), (["--steps", "5"], 1000),
+                              (["--steps", "4:7"], 1000), (["--steps", "2:9"], 1000)):
+            found, _, path = self.documents(*part, trace)
+            self.assertEqual(found["step_ns"], 1000 * step_us, part)
+            depends_on_edges = part in (["--steps", "3"], ["--steps", "4"], ["--steps", "5"], ["--steps", "4:7"])
+            self.assertEqual("ahead of the GPU at the edges" in found["remarks"], depends_on_edges, part)
+            if depends_on_edges:
+                self.assertEqual({row["confidence"] for row in found["rows"]} - {"low"}, set())
+            self.assertAlmostEqual(sum(row["mean_ns"] for row in path["rows"]), 1000 * step_us, delta=1, msg=part)
+
     def test_report_of_chosen_steps_has_their_diagnosis(self):
         for part in (["--steps", "3:8", "--step-range", "iteration #"], ["--from", "0.66"], ["--skip-first", "3"]):
             here = self.text(*part, TRAINER)
@@ -297,6 +336,9 @@ class Diagnose(CommandLine):
         none = self.prof("diagnose", "--steps", "50:", trace)
         self.assertEqual((none.returncode, none.stdout), (1, ""))
         self.assertEqual(none.stderr, f"prof: {trace}: no step is in 50:: the capture has 12 steps from 0 to 11\n")
+        missing = self.dir / "none.txt"
+        self.assertEqual(self.prof("diagnose", "--steps", "50:", "-o", missing, trace).returncode, 1)
+        self.assertFalse(missing.exists())
         # Of several files those that have the steps are enough.
         both = self.prof("diagnose", "--steps", "11:15", trace, self.by_hand(steps=20, name="more.json"))
         self.assertIn("Diagnosis of 4 steps", both.stdout)

@@ -183,13 +183,25 @@ TEST(RareGains, OfFewStepsTwoThatAdjoinAreOne) {
     EXPECT_EQ(find_rare_gains(some).largest_ns, 600);
 }
 
-// A step that is complete later lets the next one gain less than nothing.
+// A step that is complete later lets the next one gain less than nothing: of the 500 the ten steps after it lose 100.
 TEST(RareGains, MayBeBesideLosses) {
     std::vector<std::int64_t> some = gains(20, -10);
     some[9] = 500;
-    EXPECT_EQ(find_rare_gains(some).excess_ns, 500);
+    EXPECT_EQ(find_rare_gains(some).excess_ns, 400);
     EXPECT_EQ(find_rare_gains(gains(20, -10)).excess_ns, 0);
     EXPECT_EQ(find_rare_gains(gains(20, -10)).largest_ns, 0);
+}
+
+// A step ends sooner, and the two after it begin so much sooner, and end when they did: all three gain as the others.
+TEST(RareGains, AreNotWhatTheNextStepsLoseAgain) {
+    std::vector<std::int64_t> some = gains(30, 110);
+    some[9] += 1'500;
+    some[10] -= 1'000;
+    some[11] -= 500;
+    EXPECT_EQ(find_rare_gains(some).excess_ns, 0);
+    // What is left of it is rare.
+    some[9] += 900;
+    EXPECT_EQ(find_rare_gains(some).excess_ns, 900);
 }
 
 }  // namespace

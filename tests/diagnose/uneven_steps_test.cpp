@@ -84,7 +84,7 @@ TEST(UnevenSteps, NamesThoseThatNoPartExplains) {
     std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
     ASSERT_GT(lengths_ns.size(), 17U);
     lengths_ns[17] = 1'000 * us;
-    const auto found = find_uneven_steps(data, att, steps, lengths_ns, {}, {});
+    const auto found = find_uneven_steps(data, att, steps, lengths_ns, {});
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->steps, 3U);
     ASSERT_THAT(found->parts, SizeIs(3));

@@ -50,11 +50,7 @@ breakdown_steps find_breakdown_steps(const timeline& data, const attribution& at
     breakdown_steps out{.of = find_whole_steps(data, att, has_step_function)};
     std::erase_if(out.of.steps, [&](const whole_step& step) { return !lies_in(times, step); });
     leave_out_warm_up(out.of);
-    out.has_steps = !out.of.steps.empty();
-    if (out.has_steps) {
-        out.by_gpu = put_on_gpu(data, out.of.steps);
-        return out;
-    }
+    if (!out.of.steps.empty()) return breakdown_steps_of(data, std::move(out.of));
     std::vector<time_span> windows;
     windows.reserve(data.windows.size());
     for (const timeline_window& window : data.windows) windows.push_back({window.start_ns, window.end_ns});
@@ -64,6 +60,12 @@ breakdown_steps find_breakdown_steps(const timeline& data, const attribution& at
     for (const time_span& span : all.list()) {
         out.of.steps.push_back({span.start_ns, span.end_ns, false, out.of.steps.size()});
     }
+    return out;
+}
+
+breakdown_steps breakdown_steps_of(const timeline& data, whole_steps steps) {
+    breakdown_steps out{.of = std::move(steps), .has_steps = true};
+    out.by_gpu = put_on_gpu(data, out.of.steps);
     return out;
 }
 

@@ -26,6 +26,9 @@ struct breakdown_steps {
 breakdown_steps find_breakdown_steps(const timeline& data, const attribution& att, bool has_step_function,
                                      const time_spans& times);
 
+// These whole steps, of which there is at least one.
+breakdown_steps breakdown_steps_of(const timeline& data, whole_steps steps);
+
 // The GPUs on which anything ran.
 std::set<std::uint32_t> devices_of(const timeline& data);
 

@@ -69,9 +69,10 @@ private:
 
 class breakdown_maker {
 public:
-    breakdown_maker(const timeline& data, const attribution& att, const whole_steps& of)
+    breakdown_maker(const timeline& data, const attribution& att, const whole_steps& of, std::size_t most_slow)
         : data_(data),
           steps_(of.steps),
+          most_slow_(most_slow),
           in_steps_(of.steps),
           part_of_(data, att, of),
           class_of_(data),
@@ -224,7 +225,7 @@ private:
         out.slow_count = slow.size();
         std::stable_sort(slow.begin(), slow.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return lengths_ns[a] > lengths_ns[b]; });
-        if (slow.size() > most_slow_steps) slow.resize(most_slow_steps);
+        if (slow.size() > most_slow_) slow.resize(most_slow_);
         for (const std::uint32_t step : slow) {
             slow_step found{.number = steps_[step].number, .length_ns = lengths_ns[step]};
             for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -240,6 +241,7 @@ private:
 
     const timeline& data_;
     const std::vector<whole_step>& steps_;
+    std::size_t most_slow_;
     step_cursor in_steps_;
     step_parts part_of_;
     op_classifier class_of_;
@@ -254,6 +256,17 @@ private:
     std::array<known_row, 64> known_rows_;  // some of rows_: those looked up last
     std::int64_t busy_ns_ = 0;
 };
+
+std::optional<step_breakdown> broken_down(const timeline& data, const attribution& att, const breakdown_steps& found,
+                                          std::size_t most_slow) {
+    if (found.of.steps.empty()) return {};
+    step_breakdown out;
+    out.has_steps = found.has_steps;
+    out.by_gpu = found.by_gpu;
+    for (const timeline_window& window : data.windows) out.recorded_ns += window.end_ns - window.start_ns;
+    breakdown_maker(data, att, found.of, most_slow).run(out);
+    return out;
+}
 
 }  // namespace
 
@@ -282,14 +295,13 @@ std::int64_t step_breakdown::total_of(time_use use) const noexcept {
 std::optional<step_breakdown> break_down(const timeline& data, const attribution& att, std::string_view step_function,
                                          const time_spans& times) {
     if (data.ops.empty()) return {};
-    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), times);
-    if (found.of.steps.empty()) return {};
-    step_breakdown out;
-    out.has_steps = found.has_steps;
-    out.by_gpu = found.by_gpu;
-    for (const timeline_window& window : data.windows) out.recorded_ns += window.end_ns - window.start_ns;
-    breakdown_maker(data, att, found.of).run(out);
-    return out;
+    return broken_down(data, att, find_breakdown_steps(data, att, !step_function.empty(), times), most_slow_steps);
+}
+
+std::optional<step_breakdown> break_down_steps(const timeline& data, const attribution& att, const whole_steps& steps,
+                                               std::size_t most_slow) {
+    if (data.ops.empty() || steps.steps.empty()) return {};
+    return broken_down(data, att, breakdown_steps_of(data, steps), most_slow);
 }
 
 }  // namespace prof

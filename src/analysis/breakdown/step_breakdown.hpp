@@ -7,6 +7,7 @@
 // copies; else it is idle, for one cause (idle_causes.hpp). XProf and PyTorch's TensorBoard plugin order them alike.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,7 +62,7 @@ struct step_breakdown {
     std::int64_t step_min_ns = 0;
     std::int64_t step_max_ns = 0;
     std::vector<breakdown_row> rows;  // by use, then largest first
-    std::vector<slow_step> slow;      // longest first, at most most_slow_steps
+    std::vector<slow_step> slow;      // longest first, at most most_slow_steps, or as many as were asked for
     std::uint64_t slow_count = 0;     // how many there are
     // Of all the time that was recorded: its length, and how long any operation ran on a GPU, added over the GPUs.
     std::int64_t recorded_ns = 0;
@@ -75,5 +76,9 @@ inline constexpr std::size_t most_slow_steps = 5;
 // these, or if there are none of these times; empty: of all.
 std::optional<step_breakdown> break_down(const timeline& data, const attribution& att,
                                          std::string_view step_function = {}, const time_spans& times = {});
+
+// Of these whole steps; of the slow ones up to `most_slow` are listed. Nothing if there are no steps, or no operations.
+std::optional<step_breakdown> break_down_steps(const timeline& data, const attribution& att, const whole_steps& steps,
+                                               std::size_t most_slow = most_slow_steps);
 
 }  // namespace prof

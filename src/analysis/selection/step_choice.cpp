@@ -127,7 +127,9 @@ whole_steps choose_whole_steps(const timeline& data, const attribution& att, con
                                bool has_step_function) {
     const whole_steps all = find_whole_steps(data, att, has_step_function);
     if (all.steps.empty()) {
-        throw nothing_selected("the capture has no whole step; --step-range NAME says which range is one");
+        const bool is_named = !data.property("step_range").empty();
+        throw nothing_selected(std::string("the capture has no whole step") +
+                               (is_named ? "" : "; --step-range NAME says which range is one"));
     }
     const time_spans times = choose_times(data, att, request).times;
     const std::int64_t end_ns = request.to.empty() ? INT64_MAX : spans_between(data, request).list().front().end_ns;
