@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -34,7 +35,14 @@ diagnosis diagnosed(const projected_timeline& shown, double least_share, const w
 diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, const selection_request& part) {
     try {
         const whole_steps steps = choose_whole_steps(shown.data(), shown.att(), part, !shown.step_function().empty());
-        return diagnosed(shown, least_share, &steps);
+        diagnosis out = diagnosed(shown, least_share, &steps);
+        const std::size_t chosen = choose_times(shown.data(), shown.att(), part).steps.size();
+        const std::size_t whole = steps.steps.size() + steps.warm_up;
+        if (chosen > whole) {
+            out.remarks.push_back(fmt::format("{} of the {} chosen steps {} not recorded as a whole, and left out",
+                                              chosen - whole, chosen, chosen - whole == 1 ? "was" : "were"));
+        }
+        return out;
     } catch (const nothing_selected& failure) {
         diagnosis out;
         out.least_share = least_share;

@@ -250,7 +250,8 @@ class Diagnose(CommandLine):
                      if row["rule"] == "host_code" and " half" in row["finding"]}  # fmt: skip
             self.assertEqual(gains, {name: 1000 * us for name, us in halves.items()}, part)
             self.assertEqual("first step is among them" in found["remarks"], part in (["--steps", "0"], ["--steps", ":3"], ["--to", "1ms"]))
-            self.assertNotIn("record", found["remarks"])
+            self.assertNotIn("record more", found["remarks"])
+            self.assertNotIn("record ten", found["remarks"])
 
     def test_uneven_are_steps_among_the_chosen_ones(self):
         trace = self.by_hand(steps=30, longer={20: 3000})
@@ -330,6 +331,14 @@ class Diagnose(CommandLine):
         self.assertEqual(other.returncode, 0)
         self.assertIn("gemm", other.stdout)
         self.assertIn(whole, other.stdout)
+
+    def test_chosen_steps_that_are_not_whole_are_named(self):
+        trace = self.by_hand()
+        left_out = "1 of the 6 chosen steps was not recorded as a whole, and left out"
+        self.assertEqual(self.documents("--steps", "6:", trace)[0]["remarks"], left_out)
+        self.assertEqual(self.documents("--skip-first", "6", trace)[0]["remarks"], left_out)
+        for part in (["--steps", "5:11"], ["--from", "5ms"], ["--to", "8ms"]):
+            self.assertEqual(self.documents(*part, trace)[0]["remarks"], "", part)
 
     def test_nothing_is_chosen(self):
         trace = self.by_hand()
