@@ -42,8 +42,8 @@ private:
         }
         if (op_ != npos) {
             event_ = npos;
-            // As in the replay: a GPU that is behind at the end was so at the beginning; but the path is not shorter than
-            // the steps are on the host.
+            // As in the replay: a GPU that is behind at the end was so at the beginning; but the path is not shorter
+            // than the steps are on the host.
             first_ns_ = std::min(std::max(run_->start_ns, run_->busy_before_ns), latest_ns);
             if (run_->last_event != npos) {
                 first_ns_ = std::min(first_ns_, latest_ns - (events_[run_->last_event].start_ns - run_->start_ns));

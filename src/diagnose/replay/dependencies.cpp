@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnose/replay/dependencies.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -138,13 +142,13 @@ void dependency_graph::hand_over(const attribution& att) {
         if (home == npos || data_->ops[op].launch == npos) continue;
         ++adopted[{data_->api_calls[data_->ops[op].launch].thread, home}];
     }
-    if (adopted.empty()) return;
     std::vector<std::uint64_t> most(data_->threads.size(), 0);
     for (const auto& [threads, ops] : adopted) {
         if (threads.first == threads.second || ops <= most[threads.first]) continue;
         most[threads.first] = ops;
         homes_[threads.first] = threads.second;
     }
+    find_homes_outside_ranges();
     std::vector<std::vector<std::uint32_t>> of_thread(data_->threads.size());
     for (std::uint32_t i = 0; i < events_.size(); ++i) of_thread[events_[i].thread].push_back(i);
     for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) {
@@ -169,6 +173,33 @@ void dependency_graph::hand_over(const attribution& att) {
             host_event& next = events_[there[hint]];
             if (!next.is_handed_over || event.end_ns > events_[next.before].end_ns) next.before = index;
             next.is_handed_over = true;
+        }
+    }
+}
+
+// Where the program has no ranges, nothing is adopted: autograd's thread works for the one other thread that launches
+// on its GPU.
+void dependency_graph::find_homes_outside_ranges() {
+    const std::string autograd = attribution_options{}.adopt_pattern;
+    std::vector<bool> is_autograd(data_->threads.size());
+    for (std::size_t i = 0; i < data_->threads.size(); ++i) {
+        is_autograd[i] = fnmatch(autograd.c_str(), data_->threads[i].system_name.c_str(), 0) == 0;
+    }
+    struct launchers {
+        std::set<std::uint32_t> autograd;
+        std::set<std::uint32_t> others;
+    };
+    std::map<std::uint32_t, launchers> of_device;
+    for (const gpu_op& op : data_->ops) {
+        if (op.launch == npos) continue;
+        const std::uint32_t thread = data_->api_calls[op.launch].thread;
+        launchers& of = of_device[data_->place_of(op).device];
+        (is_autograd[thread] ? of.autograd : of.others).insert(thread);
+    }
+    for (const auto& [device, of] : of_device) {
+        if (of.others.size() != 1) continue;
+        for (const std::uint32_t thread : of.autograd) {
+            if (homes_[thread] == thread) homes_[thread] = *of.others.begin();
         }
     }
 }

@@ -133,6 +133,7 @@ private:
     bool goes_on_at(std::size_t step) const;
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
+    void find_homes_outside_ranges();
     void follow(std::uint32_t thread);
     struct runtime_wait {
         std::uint32_t op = npos;  // for which it waits
