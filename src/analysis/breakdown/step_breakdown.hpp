@@ -79,6 +79,6 @@ std::optional<step_breakdown> break_down(const timeline& data, const attribution
 
 // Of these whole steps; of the slow ones up to `most_slow` are listed. Nothing if there are no steps, or no operations.
 std::optional<step_breakdown> break_down_steps(const timeline& data, const attribution& att, const whole_steps& steps,
-                                               std::size_t most_slow = most_slow_steps);
+                                               std::size_t most_slow);
 
 }  // namespace prof

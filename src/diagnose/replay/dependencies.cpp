@@ -149,6 +149,9 @@ void dependency_graph::hand_over(const attribution& att) {
         homes_[threads.first] = threads.second;
     }
     find_homes_outside_ranges();
+    bool is_any_handed_over = false;
+    for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) is_any_handed_over |= homes_[thread] != thread;
+    if (!is_any_handed_over) return;
     std::vector<std::vector<std::uint32_t>> of_thread(data_->threads.size());
     for (std::uint32_t i = 0; i < events_.size(); ++i) of_thread[events_[i].thread].push_back(i);
     for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) {
@@ -182,9 +185,12 @@ void dependency_graph::hand_over(const attribution& att) {
 void dependency_graph::find_homes_outside_ranges() {
     const std::string autograd = attribution_options{}.adopt_pattern;
     std::vector<bool> is_autograd(data_->threads.size());
-    for (std::size_t i = 0; i < data_->threads.size(); ++i) {
+    bool is_any_alone = false;
+    for (std::uint32_t i = 0; i < data_->threads.size(); ++i) {
         is_autograd[i] = fnmatch(autograd.c_str(), data_->threads[i].system_name.c_str(), 0) == 0;
+        is_any_alone |= is_autograd[i] && homes_[i] == i;
     }
+    if (!is_any_alone) return;
     struct launchers {
         std::set<std::uint32_t> autograd;
         std::set<std::uint32_t> others;
