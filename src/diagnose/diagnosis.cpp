@@ -210,11 +210,11 @@ private:
             const std::int64_t others_ns = out.total_ns - rare.largest_ns;
             out.recurs = 4 * others_ns >= rare.largest_ns && out_.per_step(2 * others_ns) >= out_.least_ns;
         }
-        if (limit_) {
-            const std::int64_t most_ns = limit_->of(changes);
-            out.total_ns = std::min(out.total_ns, most_ns);
-            out.usual_ns = std::min(out.usual_ns, most_ns);
-        }
+        const std::int64_t beside_ns = longest_beside(input_.data, changes);
+        std::int64_t most_ns = std::max<std::int64_t>(out_.replayed_ns - beside_ns, 0);
+        if (limit_) most_ns = std::min(most_ns, limit_->of(changes));
+        out.total_ns = std::min(out.total_ns, most_ns);
+        out.usual_ns = std::min(out.usual_ns, most_ns);
         return out;
     }
 

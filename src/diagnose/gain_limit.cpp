@@ -3,14 +3,36 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "analysis/projection/transfer_name.hpp"
 #include "base/near_search.hpp"
 
 namespace prof {
 
 bool knows_waits(const timeline& data) noexcept {
     return data.places.size() < 2 || !data.stream_waits.empty() || !data.host_waits.empty();
+}
+
+std::int64_t longest_beside(const timeline& data, const replay_changes& changes) {
+    struct engine {
+        std::int64_t busy_ns = 0;
+        std::int64_t until_ns = INT64_MIN;
+    };
+    std::map<std::pair<std::uint32_t, copy_direction>, engine> engines;  // of each GPU
+    std::int64_t longest_ns = 0;
+    for (const op_change& change : changes.ops) {
+        if (!change.runs_beside) continue;
+        const gpu_op& op = data.ops[change.op];
+        const copy_direction direction =
+            op.kind == op_kind::memcpy ? direction_of(data.transfers[op.detail]) : copy_direction::none;
+        engine& of = engines[{data.place_of(op).device, direction}];
+        of.busy_ns += std::max<std::int64_t>(op.end_ns - std::max(op.start_ns, of.until_ns), 0);
+        of.until_ns = std::max(of.until_ns, op.end_ns);
+        longest_ns = std::max(longest_ns, of.busy_ns);
+    }
+    return longest_ns;
 }
 
 gain_limit::gain_limit(const dependency_graph& graph, std::int64_t steps_ns)

@@ -2,7 +2,8 @@
 // What steps can gain at most where it was not recorded what waits for a stream or an event (traces of torch.profiler,
 // older captures). In the replay streams seem to be free of each other then, and their kernels would run beside each
 // other. The limit holds if they do so no more than they did: the busiest GPU computes as long as before, but for what
-// a change makes shorter. One thread; linear in the operations.
+// a change makes shorter. And what operations take that a change puts beside others. One thread; linear in the
+// operations.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,10 @@ namespace prof {
 
 // Whether the replay knows what streams wait for.
 bool knows_waits(const timeline& data) noexcept;
+
+// How long the operations take that a change puts beside the others: the communication of a GPU, or its copies in one
+// direction, whichever takes longest. No steps are shorter. REQUIRES: `changes` is normalized.
+std::int64_t longest_beside(const timeline& data, const replay_changes& changes);
 
 class gain_limit {
 public:

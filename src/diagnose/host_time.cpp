@@ -100,9 +100,7 @@ private:
         if (from_ns >= event.start_ns || from_ns < graph_.steps().front().start_ns) return;
         if (whole_gap(index) <= launch_bound_ns) {
             const std::uint32_t place = place_at(event, event.start_ns);
-            const bool compiles = where_.kind(place) == place_kind::compiler;
-            add_stretch(index, step, compiles ? idle_cause::compiling : idle_cause::launching, place, from_ns,
-                        event.start_ns);
+            add_stretch(index, step, cause_at(place, idle_cause::launching), place, from_ns, event.start_ns);
             return;
         }
         const auto staged = staged_.find(event.before);
@@ -120,12 +118,14 @@ private:
                 if (start_ns >= end_ns) return;
             }
             const std::uint32_t place = range == npos ? 0 : where_.of(range);
-            idle_cause cause = idle_cause::host_code;
-            if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
-            if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
-            add_stretch(index, step, cause, place, start_ns, end_ns);
+            add_stretch(index, step, cause_at(place, idle_cause::host_code), place, start_ns, end_ns);
         };
         host_.for_each_range(event.thread, home_of(event), from_ns, event.start_ns, add_range);
+    }
+
+    idle_cause cause_at(std::uint32_t place, idle_cause otherwise) const {
+        if (where_.kind(place) == place_kind::loader) return idle_cause::loader;
+        return where_.kind(place) == place_kind::compiler ? idle_cause::compiling : otherwise;
     }
 
     void add_runtime_wait(std::uint32_t index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {

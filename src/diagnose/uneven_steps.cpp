@@ -105,8 +105,10 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
         const std::size_t explained = is_uneven(at) ? at : is_uneven(at + 1) ? at + 1 : at - 1;
         is_listed[explained] = true;
         const std::string grown = slow.excess_ns > 0 ? grown_part(broken_down->rows[slow.row]) : "no part grew alone";
-        out->parts.push_back({fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1,
-                              slow.length_ns, step->start_ns});
+        // A step of the GPU's includes its waiting for the next one's first launch.
+        const whole_step& named = broken_down->by_gpu ? steps.steps[explained] : *step;
+        out->parts.push_back({fmt::format("step {}, most of it: {}", named.number, grown), slow.length_ns, 1,
+                              slow.length_ns, named.start_ns});
     }
     if (out->parts.empty()) return {};
     // The others: in the breakdown, which is of the GPU's time or the host's, they are not longer.

@@ -40,6 +40,20 @@ TEST(CriticalPath, FollowsWhatWasWaitedForLast) {
                                     "kernel to kernel 1000", "GPU operation 20000", "return from a wait 4000"));
 }
 
+// What the host does after the GPU's last operation is on it.
+TEST(CriticalPath, WithoutStepsEndsWithTheHost) {
+    const simulation run({{{action::launch, 3'000 * us},
+                           {action::wait},
+                           {action::compute, 50'000 * us},
+                           {action::allocate, 10'000 * us}}});
+    const graph_of of(run.capture);
+    ASSERT_FALSE(of.graph->has_steps());
+    const std::vector<path_piece> path = critical_path(*of.graph);
+    EXPECT_EQ(path.back().end_ns - path.front().start_ns, of.replayed());
+    EXPECT_GT(of.replayed(), 63'000 * us);
+    EXPECT_EQ(path.back().kind, path_kind::call);
+}
+
 TEST(CriticalPath, CoversEachInstantOfARunOnce) {
     for (std::uint32_t seed = 0; seed < 2'000; ++seed) {
         const anything program(seed);

@@ -80,6 +80,18 @@ TEST(XlaRuntimeWaits, HaveThePriceOfWhatTheGpuLacksAfterwards) {
     EXPECT_NEAR(gain_us, (500 + 4 + 150 + 7 + 200 + 1) - (500 + 1 + 200 + 1), 2);
 }
 
+// Of the 154 us from the end of what it waited for, 50 may be the return.
+TEST(XlaRuntimeWaits, AreNotTheCodeAfterThem) {
+    const jax_program program(false);
+    const timeline data = program.capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    std::int64_t prepare_ns = 0;
+    for (const path_share& each : of.path) {
+        if (each.kind == "host code" && each.where == "prepare") prepare_ns += each.total_ns;
+    }
+    EXPECT_EQ(prepare_ns, static_cast<std::int64_t>(counted_steps) * 104 * us);
+}
+
 // Woken late in some of the steps, it has waited nevertheless; and if it is always so late, it does something else.
 TEST(XlaRuntimeWaits, MayEndLateInSomeOfTheSteps) {
     for (const std::uint64_t often : {3U, 1U}) {

@@ -300,5 +300,28 @@ TEST(Diagnosis, DistinguishesNothingFoundFromNotRecorded) {
     EXPECT_THAT(of.of.not_looked, Contains(HasSubstr("synchronization: waits were not recorded")));
 }
 
+// Between its calls, too.
+TEST(DiagnosisRules, DataLoaderHasAllOfTheHostsTimeInIt) {
+    code all;
+    for (int i = 0; i <= 20; ++i) {
+        all.push_back({action::step});
+        all.push_back({.what = action::push, .name = "data"});
+        for (int call = 0; call < 20; ++call) {
+            all.push_back({action::compute, 60 * us});
+            all.push_back({.what = action::launch, .ns = us});
+        }
+        all.push_back({action::pop});
+        all.push_back({.what = action::launch, .ns = 500 * us});
+        all.push_back({action::wait});
+    }
+    all.push_back({action::step});
+    const simulation run({all});
+    const timeline data = run.capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    ASSERT_FALSE(of.findings.empty());
+    EXPECT_EQ(of.findings.front().rule, "data_loader");
+    EXPECT_NEAR(of.per_step(of.findings.front().cost_ns), 20 * 60 * us, 20 * us);
+}
+
 }  // namespace
 }  // namespace prof::diagnose_test

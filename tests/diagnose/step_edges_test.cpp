@@ -138,6 +138,78 @@ TEST(StepEdges, OperationsBeforeALateOneArePlayed) {
     EXPECT_EQ(of.gain(changes), 3 * 500 * us);
 }
 
+// Of 300 us on the host and 2,000 on the GPU, with 600 between them: each step is a run of its own.
+TEST(StepEdges, WorkLeftAtAGapCountsOnce) {
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    std::uint64_t free = 0;
+    for (std::uint64_t step = 0; step < 14; ++step) {
+        const std::uint64_t begin = 900 * step;
+        main.push(at(begin), "ProfilerStep#" + std::to_string(step));
+        main.call(at(begin + 200), at(begin + 203), step + 1, launch_kernel, "kernel").pop(at(begin + 300));
+        const std::uint64_t kernel = std::max(begin + 205, free + 1);
+        free = kernel + 1'999;
+        capture.kernel(step + 1, at(kernel), at(free));
+    }
+    const timeline data = capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    EXPECT_EQ(of.steps, 12U);
+    EXPECT_NEAR(of.step_ns, 2'000 * us, us);
+}
+
+// Of 830 us, 800 of them in "log", with 600 between them, and kernels of 1,000 us, for which nothing waits. Without
+// "log" a step is as long as its kernel.
+TEST(StepEdges, GainBesideAGapIsWhatTheGpuWaitedFor) {
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t step = 0; step < 14; ++step) {
+        const std::uint64_t begin = 1'430 * step;
+        main.push(at(begin), "ProfilerStep#" + std::to_string(step));
+        main.push(at(begin + 10), "log").pop(at(begin + 810));
+        main.call(at(begin + 820), at(begin + 823), step + 1, launch_kernel, "kernel").pop(at(begin + 830));
+        capture.kernel(step + 1, at(begin + 825), at(begin + 1'825));
+    }
+    const timeline data = capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    const finding* const log = found_in(of, "log");
+    ASSERT_NE(log, nullptr);
+    EXPECT_NEAR(of.per_step(log->gain_ns), 429 * us, 2 * us);
+}
+
+TEST(StepEdges, CallsMayTakeSeconds) {
+    code all;
+    for (int i = 0; i < 3; ++i) {
+        for (const instruction& each :
+             code{{action::step}, {action::launch, 10 * us}, {action::wait}, {action::allocate, 5'000'000 * us}}) {
+            all.push_back(each);
+        }
+    }
+    all.push_back({action::step});
+    const simulation run({all});
+    const graph_of of(run.capture);
+    EXPECT_EQ(of.replayed(), run.steps_ns.back() - run.steps_ns.front());
+}
+
+// It waits for its kernel, and works for 500 us then.
+TEST(StepEdges, CallsThatAlwaysWaitMayTakeTimeOfTheirOwn) {
+    capture_builder capture;
+    const std::uint16_t own = capture.domain("prof");
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t step = 0; step < 5; ++step) {
+        const std::uint64_t begin = 1'000 * step;
+        main.step(at(begin), step, own);
+        main.call(at(begin + 5), at(begin + 8), 1 + step, launch_kernel, "kernel");
+        main.wait_for(at(begin + 10), at(begin + 900), 10 + step, free_blocking, sync_kind::host_stream, 0,
+                      {.stream = 7});
+        capture.kernel(1 + step, at(begin + 12), at(begin + 400));
+    }
+    const graph_of of(capture);
+    ASSERT_EQ(of.steps.steps.size(), 4U);
+    replay_changes changes;
+    for (std::uint64_t step = 1; step < 4; ++step) changes.ops.push_back({.op = of.op_of(1 + step), .is_gone = true});
+    EXPECT_EQ(of.gain(changes), 3 * 390 * us);
+}
+
 // Time and memory are linear in the steps: so many would take minutes otherwise.
 TEST(StepEdges, ManyStepsWithoutACallCostLittleEach) {
     constexpr std::uint64_t steps = 200'000;

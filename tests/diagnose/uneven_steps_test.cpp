@@ -92,6 +92,29 @@ TEST(UnevenSteps, NamesThoseThatNoPartExplains) {
     EXPECT_EQ(found->parts.back().longest_at_ns, steps.steps[17].start_ns);
 }
 
+// The host is two steps ahead: the GPU waits for the kernel of step 12 after the one of step 11.
+TEST(UnevenSteps, AreTheHostsWhereItIsAhead) {
+    code all;
+    for (std::uint64_t i = 0; i < all_steps; ++i) {
+        all.push_back({action::step});
+        all.push_back({.what = action::push, .name = i == 12 ? "save" : "prepare"});
+        all.push_back({action::compute, (i == 12 ? 20'000 : 100) * us});
+        all.push_back({action::pop});
+        all.push_back({action::launch, 2'000 * us});
+        all.push_back({.what = action::record_event, .event = i + 1});
+        if (i >= 2) all.push_back({.what = action::wait_event, .event = i - 1});
+    }
+    all.push_back({action::step});
+    const simulation run({all});
+    const timeline data = run.capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    const finding* const found = found_by(of, uneven_steps_name);
+    ASSERT_NE(found, nullptr);
+    ASSERT_THAT(found->parts, SizeIs(1));
+    EXPECT_EQ(found->parts.front().what, "step 12, most of it: host code, save");
+    EXPECT_EQ(found->parts.front().longest_at_ns, run.steps_ns[12]);
+}
+
 TEST(UnevenSteps, AreNotThoseThatAreHardlyLonger) {
     for (const std::int64_t slow_us : {400, 430}) {
         const diagnosis of = of_steps(slow_us);

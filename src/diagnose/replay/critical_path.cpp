@@ -6,6 +6,8 @@
 namespace prof {
 namespace {
 
+constexpr std::int64_t longest_return_ns = 50'000;  // from a wait in XLA's runtime
+
 class path_finder {
 public:
     explicit path_finder(const dependency_graph& graph)
@@ -36,6 +38,11 @@ private:
         side_ = side::begin;
         first_ns_ = run_->start_ns;
         std::int64_t latest_ns = event_ == npos ? INT64_MIN : events_[event_].start_ns;
+        if (event_ == npos && !graph_.has_steps()) {
+            event_ = last_event_of_window();
+            side_ = side::end;
+            if (event_ != npos) latest_ns = events_[event_].end_ns;
+        }
         if (run_->last_op != npos && ops_[run_->last_op].end_ns > latest_ns) {
             op_ = run_->last_op;
             latest_ns = ops_[op_].end_ns;
@@ -48,15 +55,17 @@ private:
             if (run_->last_event != npos) {
                 first_ns_ = std::min(first_ns_, latest_ns - (events_[run_->last_event].start_ns - run_->start_ns));
             }
-        } else if (event_ == npos && !graph_.has_steps()) {
-            for (std::uint32_t i = 0; i < events_.size(); ++i) {
-                if (events_[i].start_ns < run_->start_ns || events_[i].end_ns > run_->end_ns) continue;
-                if (event_ == npos || events_[i].end_ns > events_[event_].end_ns) event_ = i;
-            }
-            side_ = side::end;
-            if (event_ != npos) latest_ns = events_[event_].end_ns;
         }
         now_ns_ = latest_ns;
+    }
+
+    std::uint32_t last_event_of_window() const {
+        std::uint32_t last = npos;
+        for (std::uint32_t i = 0; i < events_.size(); ++i) {
+            if (events_[i].start_ns < run_->start_ns || events_[i].end_ns > run_->end_ns) continue;
+            if (last == npos || events_[i].end_ns > events_[last].end_ns) last = i;
+        }
+        return last;
     }
 
     void go_back() {
@@ -77,7 +86,10 @@ private:
             return;
         }
         if (event.runtime_waits_for != npos) {
-            add(ops_[event.runtime_waits_for].end_ns, path_kind::wait_return, event_, event.runtime_waits_for);
+            // The thread is woken, and goes on.
+            const std::int64_t complete_ns = ops_[event.runtime_waits_for].end_ns;
+            add(std::min(now_ns_, complete_ns + longest_return_ns), path_kind::host_code, event_, npos);
+            add(complete_ns, path_kind::wait_return, event_, event.runtime_waits_for);
             op_ = event.runtime_waits_for;
             event_ = npos;
             return;

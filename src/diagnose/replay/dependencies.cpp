@@ -460,21 +460,29 @@ std::uint32_t dependency_graph::ended_by(const host_event& event, std::size_t& h
 
 // A function takes as long as its shortest call.
 void dependency_graph::measure_work() {
-    std::unordered_map<std::uint64_t, std::int64_t> shortest;
+    struct function_times {
+        std::int64_t shortest_ns = INT64_MAX;         // of a call
+        std::int64_t shortest_return_ns = INT64_MAX;  // from the end of what it waited for
+    };
+    std::unordered_map<std::uint64_t, function_times> functions;
     const auto function = [&](const host_event& event) {
         const timeline_api_call& call = data_->api_calls[event.call];
         return std::uint64_t{static_cast<std::uint16_t>(call.domain)} << 32 | call.cbid;
     };
     for (const host_event& event : events_) {
         if (event.call == npos || event.end_ns == event.start_ns) continue;
-        const auto [found, is_new] = shortest.try_emplace(function(event), event.end_ns - event.start_ns);
-        if (!is_new) found->second = std::min(found->second, event.end_ns - event.start_ns);
+        function_times& of = functions[function(event)];
+        of.shortest_ns = std::min(of.shortest_ns, event.end_ns - event.start_ns);
+        if (event.has_waited)
+            of.shortest_return_ns = std::min<std::int64_t>(of.shortest_return_ns, event.after_wait_ns);
     }
     for (host_event& event : events_) {
-        const std::int64_t length_ns = event.end_ns - event.start_ns;
-        const bool is_wait = event.has_waited;
         constexpr std::int64_t usual_call_ns = 10'000;  // if every call of the function waited
-        event.work_ns = narrow(is_wait ? std::min({length_ns, shortest[function(event)], usual_call_ns}) : length_ns);
+        event.work_ns = event.end_ns - event.start_ns;
+        if (!event.has_waited) continue;
+        const function_times& of = functions[function(event)];
+        const std::int64_t most_ns = std::max(usual_call_ns, of.shortest_return_ns);
+        event.work_ns = std::min({event.work_ns, of.shortest_ns, most_ns});
     }
 }
 

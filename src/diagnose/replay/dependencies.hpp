@@ -40,11 +40,11 @@ namespace prof {
 struct host_event {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;         // ≥ start_ns
+    std::int64_t work_ns = 0;        // how long it takes if it does not wait; ≤ its length
     std::uint32_t call = npos;       // index into api_calls; npos: the boundary of a step
     std::uint32_t before = npos;     // the event after whose end it begins; of another thread, if handed over
     std::uint32_t waits_for = npos;  // the operation for whose end it waits; index into ops
     std::uint32_t thread = npos;
-    std::int32_t work_ns = 0;        // how long it takes if it does not wait; ≤ its length
     std::int32_t after_wait_ns = 0;  // it returns so long after that operation's end, or later
     bool has_waited = false;         // else that operation was complete when it was called
     bool is_handed_over = false;

@@ -46,7 +46,7 @@ public:
         std::size_t position = 0;
         for (const step_run& run : graph_.runs()) {
             run_ = &run;
-            first_ns_ = run.start_ns;
+            first_ns_ = std::max(run.start_ns, run.busy_before_ns);
             last_ns_ = run.start_ns;
             position = play_until(position, run.end_ns);
             std::int64_t host_ns = 0;
@@ -185,7 +185,7 @@ private:
         const host_event& event = events_[index];
         std::int64_t before_ns = event.work_before_wait_ns;
         std::int64_t after_ns = event.start_ns - ops_[event.runtime_waits_for].end_ns;
-        bool waits = op_ends_ns_[event.runtime_waits_for] != not_yet;
+        bool waits = end_of_op(event.runtime_waits_for) != not_yet;
         if (change != nullptr) {
             const std::int64_t less_after_ns = std::min(after_ns, change->gap_less_ns);
             after_ns -= less_after_ns;
@@ -194,7 +194,7 @@ private:
         }
         begins_ns_[index] = end_of(event.before) + before_ns + after_ns;
         if (!waits) return;
-        begins_ns_[index] = std::max(begins_ns_[index], op_ends_ns_[event.runtime_waits_for] + after_ns);
+        begins_ns_[index] = std::max(begins_ns_[index], end_of_op(event.runtime_waits_for) + after_ns);
     }
 
     std::int64_t begin_of(std::uint32_t index) const noexcept { return begins_ns_[index]; }
@@ -206,7 +206,7 @@ private:
         if (!is_in_run(event.start_ns)) return ends_ns_[index] = event.end_ns;
         std::int64_t work_ns = event.work_ns;
         bool waits = event.waits_for != npos;
-        if (waits && op_ends_ns_[event.waits_for] == not_yet) {  // clocks differ: it takes as long as it took
+        if (waits && end_of_op(event.waits_for) == not_yet) {  // clocks differ: it takes as long as it took
             waits = false;
             work_ns = event.end_ns - event.start_ns;
         }
@@ -216,12 +216,20 @@ private:
         }
         std::int64_t end_ns = begins_ns_[index] + work_ns;
         if (waits) {
-            end_ns = std::max(end_ns, op_ends_ns_[event.waits_for] + event.after_wait_ns);
+            end_ns = std::max(end_ns, end_of_op(event.waits_for) + event.after_wait_ns);
             for (const later_than& more : graph_.more_waits_of(index)) {
-                if (op_ends_ns_[more.op] != not_yet) end_ns = std::max(end_ns, op_ends_ns_[more.op] + more.after_ns);
+                if (end_of_op(more.op) != not_yet) end_ns = std::max(end_ns, end_of_op(more.op) + more.after_ns);
             }
         }
         return ends_ns_[index] = end_ns;
+    }
+
+    // Of one launched before the run, as recorded, whatever has changed in the runs before.
+    std::int64_t end_of_op(std::uint32_t op) const noexcept {
+        if (run_ == graph_.runs().data() || op_ends_ns_[op] == not_yet) return op_ends_ns_[op];
+        const std::uint32_t launch = graph_.launch_of(op);
+        const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
+        return is_in_run(called_ns) ? op_ends_ns_[op] : ops_[op].end_ns;
     }
 
     void play(std::uint32_t index, std::int64_t called_ns) {
@@ -236,13 +244,13 @@ private:
         const op_change* const change = change_of_op_.of(index);
         if (change != nullptr) length_ns = change->is_gone ? 0 : std::max<std::int64_t>(length_ns - change->less_ns, 0);
         std::int64_t start_ns = not_yet;
-        if (needs.previous != npos && op_ends_ns_[needs.previous] != not_yet) {
-            start_ns = op_ends_ns_[needs.previous];
+        if (needs.previous != npos && end_of_op(needs.previous) != not_yet) {
+            start_ns = end_of_op(needs.previous);
             if (change != nullptr && change->is_gone) {
                 // What follows still waits for what it waited for.
-                if (needs.other != npos) start_ns = std::max(start_ns, op_ends_ns_[needs.other]);
+                if (needs.other != npos) start_ns = std::max(start_ns, end_of_op(needs.other));
                 for (const later_than& need : graph_.stream_needs_of(index)) {
-                    start_ns = std::max(start_ns, op_ends_ns_[need.op]);
+                    start_ns = std::max(start_ns, end_of_op(need.op));
                 }
                 op_ends_ns_[index] = start_ns;
                 return;
@@ -268,11 +276,11 @@ private:
     std::int64_t after_streams(std::uint32_t index) const noexcept {
         const op_needs& needs = graph_.ops()[index];
         std::int64_t ready_ns = not_yet;
-        if (needs.other != npos && op_ends_ns_[needs.other] != not_yet) {
-            ready_ns = op_ends_ns_[needs.other] + needs.after_other_ns;
+        if (needs.other != npos && end_of_op(needs.other) != not_yet) {
+            ready_ns = end_of_op(needs.other) + needs.after_other_ns;
         }
         for (const later_than& need : graph_.stream_needs_of(index)) {
-            if (op_ends_ns_[need.op] != not_yet) ready_ns = std::max(ready_ns, op_ends_ns_[need.op] + need.after_ns);
+            if (end_of_op(need.op) != not_yet) ready_ns = std::max(ready_ns, end_of_op(need.op) + need.after_ns);
         }
         return ready_ns;
     }
@@ -339,7 +347,10 @@ void replay_changes::normalize() {
         if (kept > 0 && ops[kept - 1].op == change.op) {
             ops[kept - 1].less_ns += change.less_ns;
             ops[kept - 1].next_less_ns = std::max(ops[kept - 1].next_less_ns, change.next_less_ns);
+            const bool is_really_gone =
+                (ops[kept - 1].is_gone && !ops[kept - 1].runs_beside) || (change.is_gone && !change.runs_beside);
             ops[kept - 1].is_gone = ops[kept - 1].is_gone || change.is_gone;
+            ops[kept - 1].runs_beside = ops[kept - 1].is_gone && !is_really_gone;
             ops[kept - 1].waits_for_streams = ops[kept - 1].waits_for_streams && change.waits_for_streams;
         } else {
             ops[kept++] = change;

@@ -29,6 +29,7 @@ struct op_change {
     std::int64_t next_less_ns = 0;  // it begins so much sooner after the operation before it; of several the most
     // It takes no part in its stream: what waited for it waits for the operation before it.
     bool is_gone = false;
+    bool runs_beside = false;       // it is gone from its stream, but takes its time beside it
     bool waits_for_streams = true;  // for operations of other streams
 };
 
