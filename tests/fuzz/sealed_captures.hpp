@@ -113,14 +113,17 @@ inline byte_string mutate_capture(const byte_string& bytes, std::size_t most, un
             const auto stored = value_at<std::uint32_t>(chunk, offsetof(format::chunk_header, stored_bytes));
             const auto begin = chunk.begin() + sizeof(format::chunk_header);
             byte_string payload(begin, begin + std::min<std::ptrdiff_t>(stored, chunk.end() - begin));
-            const std::size_t used = bytes.size() - payload.size();
-            const std::size_t room = most > used ? most - used : payload.size();
-            payload.resize(std::max(payload.size(), room));
+            // Neither of the two below takes an empty payload.
+            if (payload.empty()) payload.push_back(0);
+            const std::size_t size = payload.size();
+            const std::size_t used = bytes.size() - std::min(bytes.size(), size);
+            const std::size_t room = std::max(size, most > used ? most - used : 0);
+            payload.resize(room);
             if (random() % 2 == 0) {
-                change_number(payload.data(), stored, random);
-                payload.resize(stored);
+                change_number(payload.data(), size, random);
+                payload.resize(size);
             } else {
-                payload.resize(LLVMFuzzerMutate(payload.data(), stored, room));
+                payload.resize(LLVMFuzzerMutate(payload.data(), size, room));
             }
             set_payload(chunk, payload);
         }
