@@ -31,7 +31,8 @@ public:
 
     void add(const op_change& change) {
         const gpu_op& op = graph_.data().ops[change.op];
-        const std::int64_t less_ns = change.is_gone ? op.end_ns - op.start_ns : change.less_ns + change.next_less_ns;
+        const std::int64_t less_ns =
+            change.leaves_stream() ? op.end_ns - op.start_ns : change.less_ns + change.next_less_ns;
         if (less_ns > 0 && op.launch != npos) add_time(modules_.of_op(change.op), less_ns);
     }
 

@@ -71,7 +71,7 @@ private:
             if (class_of_(op) == op_class::communication) {
                 gpu_group& group = group_of(gpu_use::communication, name, {});
                 group.tally.add(step, op.start_ns, length_ns);
-                group.changes.ops.push_back({.op = index, .is_gone = true, .runs_beside = true});
+                group.changes.ops.push_back({.op = index, .fate = op_fate::runs_beside});
             } else if (is_fp32_[op.detail]) {
                 gpu_group& group = group_of(gpu_use::fp32_matrices, name, {});
                 group.tally.add(step, op.start_ns, length_ns);
@@ -87,7 +87,7 @@ private:
             group.is_pageable = is_pageable(copy);
             group.bytes += copy.bytes;
             group.tally.add(step, op.start_ns, length_ns);
-            group.changes.ops.push_back({.op = index, .is_gone = true, .runs_beside = true});
+            group.changes.ops.push_back({.op = index, .fate = op_fate::runs_beside});
         }
     }
 

@@ -206,7 +206,8 @@ TEST(StepEdges, CallsThatAlwaysWaitMayTakeTimeOfTheirOwn) {
     const graph_of of(capture);
     ASSERT_EQ(of.steps.steps.size(), 4U);
     replay_changes changes;
-    for (std::uint64_t step = 1; step < 4; ++step) changes.ops.push_back({.op = of.op_of(1 + step), .is_gone = true});
+    for (std::uint64_t step = 1; step < 4; ++step)
+        changes.ops.push_back({.op = of.op_of(1 + step), .fate = op_fate::is_gone});
     EXPECT_EQ(of.gain(changes), 3 * 390 * us);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -132,7 +133,8 @@ whole_steps choose_whole_steps(const timeline& data, const attribution& att, con
                                (is_named ? "" : "; --step-range NAME says which range is one"));
     }
     const time_spans times = choose_times(data, att, request).times;
-    const std::int64_t end_ns = request.to.empty() ? INT64_MAX : spans_between(data, request).list().front().end_ns;
+    const std::optional<moment> to = parse_moment(request.to);
+    const std::int64_t end_ns = to ? time_of(*to, earliest_moment(data)) : INT64_MAX;
     const auto keep_chosen = [&](std::vector<whole_step>& steps) {
         std::erase_if(steps,
                       [&](const whole_step& step) { return !times.contains(step.start_ns) || step.end_ns > end_ns; });

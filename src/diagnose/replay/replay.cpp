@@ -101,7 +101,7 @@ private:
             if (change == nullptr) continue;
             const std::int64_t recorded_ns = ops_[op].end_ns - ops_[op].start_ns;
             std::int64_t& of_stream = less_ns[ops_[op].place];
-            of_stream += change->is_gone ? recorded_ns : std::min(recorded_ns, change->less_ns);
+            of_stream += change->leaves_stream() ? recorded_ns : std::min(recorded_ns, change->less_ns);
             most_ns = std::max(most_ns, of_stream);
         }
         return std::min(most_ns, run.waited_before_ns);
@@ -185,7 +185,8 @@ private:
         const host_event& event = events_[index];
         std::int64_t before_ns = event.work_before_wait_ns;
         std::int64_t after_ns = event.start_ns - ops_[event.runtime_waits_for].end_ns;
-        bool waits = end_of_op(event.runtime_waits_for) != not_yet;
+        const std::int64_t complete_ns = end_of_op(event.runtime_waits_for);
+        bool waits = complete_ns != not_yet;
         if (change != nullptr) {
             const std::int64_t less_after_ns = std::min(after_ns, change->gap_less_ns);
             after_ns -= less_after_ns;
@@ -194,7 +195,7 @@ private:
         }
         begins_ns_[index] = end_of(event.before) + before_ns + after_ns;
         if (!waits) return;
-        begins_ns_[index] = std::max(begins_ns_[index], end_of_op(event.runtime_waits_for) + after_ns);
+        begins_ns_[index] = std::max(begins_ns_[index], complete_ns + after_ns);
     }
 
     std::int64_t begin_of(std::uint32_t index) const noexcept { return begins_ns_[index]; }
@@ -205,27 +206,28 @@ private:
         const host_event& event = events_[index];
         if (!is_in_run(event.start_ns)) return ends_ns_[index] = event.end_ns;
         std::int64_t work_ns = event.work_ns;
-        bool waits = event.waits_for != npos;
-        if (waits && end_of_op(event.waits_for) == not_yet) {  // clocks differ: it takes as long as it took
-            waits = false;
-            work_ns = event.end_ns - event.start_ns;
-        }
+        const std::int64_t complete_ns = end_of_op(event.waits_for);
+        bool waits = complete_ns != not_yet;
+        // If clocks differ, it takes as long as it took.
+        if (!waits && event.waits_for != npos) work_ns = event.end_ns - event.start_ns;
         if (const event_change* const change = change_of_end_.of(index)) {
             work_ns = std::max<std::int64_t>(work_ns - change->work_less_ns, 0);
             waits = waits && change->waits;
         }
         std::int64_t end_ns = begins_ns_[index] + work_ns;
         if (waits) {
-            end_ns = std::max(end_ns, end_of_op(event.waits_for) + event.after_wait_ns);
+            end_ns = std::max(end_ns, complete_ns + event.after_wait_ns);
             for (const later_than& more : graph_.more_waits_of(index)) {
-                if (end_of_op(more.op) != not_yet) end_ns = std::max(end_ns, end_of_op(more.op) + more.after_ns);
+                const std::int64_t ns = end_of_op(more.op);
+                if (ns != not_yet) end_ns = std::max(end_ns, ns + more.after_ns);
             }
         }
         return ends_ns_[index] = end_ns;
     }
 
-    // Of one launched before the run, as recorded, whatever has changed in the runs before.
+    // Of one launched before the run, as recorded, whatever has changed in the runs before. not_yet of npos.
     std::int64_t end_of_op(std::uint32_t op) const noexcept {
+        if (op == npos) return not_yet;
         if (run_ == graph_.runs().data() || op_ends_ns_[op] == not_yet) return op_ends_ns_[op];
         const std::uint32_t launch = graph_.launch_of(op);
         const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
@@ -242,13 +244,14 @@ private:
         const op_needs& needs = graph_.ops()[index];
         std::int64_t length_ns = op.end_ns - op.start_ns;
         const op_change* const change = change_of_op_.of(index);
-        if (change != nullptr) length_ns = change->is_gone ? 0 : std::max<std::int64_t>(length_ns - change->less_ns, 0);
-        std::int64_t start_ns = not_yet;
-        if (needs.previous != npos && end_of_op(needs.previous) != not_yet) {
-            start_ns = end_of_op(needs.previous);
-            if (change != nullptr && change->is_gone) {
+        if (change != nullptr) {
+            length_ns = change->leaves_stream() ? 0 : std::max<std::int64_t>(length_ns - change->less_ns, 0);
+        }
+        std::int64_t start_ns = end_of_op(needs.previous);
+        if (start_ns != not_yet) {
+            if (change != nullptr && change->leaves_stream()) {
                 // What follows still waits for what it waited for.
-                if (needs.other != npos) start_ns = std::max(start_ns, end_of_op(needs.other));
+                start_ns = std::max(start_ns, end_of_op(needs.other));
                 for (const later_than& need : graph_.stream_needs_of(index)) {
                     start_ns = std::max(start_ns, end_of_op(need.op));
                 }
@@ -275,12 +278,11 @@ private:
     // The earliest moment at which the operations of other streams are complete for which it waits.
     std::int64_t after_streams(std::uint32_t index) const noexcept {
         const op_needs& needs = graph_.ops()[index];
-        std::int64_t ready_ns = not_yet;
-        if (needs.other != npos && end_of_op(needs.other) != not_yet) {
-            ready_ns = end_of_op(needs.other) + needs.after_other_ns;
-        }
+        std::int64_t ready_ns = end_of_op(needs.other);
+        if (ready_ns != not_yet) ready_ns += needs.after_other_ns;
         for (const later_than& need : graph_.stream_needs_of(index)) {
-            if (end_of_op(need.op) != not_yet) ready_ns = std::max(ready_ns, end_of_op(need.op) + need.after_ns);
+            const std::int64_t ns = end_of_op(need.op);
+            if (ns != not_yet) ready_ns = std::max(ready_ns, ns + need.after_ns);
         }
         return ready_ns;
     }
@@ -347,10 +349,7 @@ void replay_changes::normalize() {
         if (kept > 0 && ops[kept - 1].op == change.op) {
             ops[kept - 1].less_ns += change.less_ns;
             ops[kept - 1].next_less_ns = std::max(ops[kept - 1].next_less_ns, change.next_less_ns);
-            const bool is_really_gone =
-                (ops[kept - 1].is_gone && !ops[kept - 1].runs_beside) || (change.is_gone && !change.runs_beside);
-            ops[kept - 1].is_gone = ops[kept - 1].is_gone || change.is_gone;
-            ops[kept - 1].runs_beside = ops[kept - 1].is_gone && !is_really_gone;
+            ops[kept - 1].fate = std::max(ops[kept - 1].fate, change.fate);
             ops[kept - 1].waits_for_streams = ops[kept - 1].waits_for_streams && change.waits_for_streams;
         } else {
             ops[kept++] = change;

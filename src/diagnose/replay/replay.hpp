@@ -23,14 +23,19 @@ struct event_change {
     bool runtime_waits = true;      // whether the time before it still has a wait in XLA's runtime
 };
 
+// What becomes of an operation: it stays in its stream; it leaves it, and takes its time beside it; or it takes none.
+// What waited for one that has left waits for the operation before it. Of several changes the one that stands last here
+// counts.
+enum class op_fate : std::uint8_t { stays, runs_beside, is_gone };
+
 struct op_change {
     std::uint32_t op = 0;
     std::int64_t less_ns = 0;       // it is so much shorter
     std::int64_t next_less_ns = 0;  // it begins so much sooner after the operation before it; of several the most
-    // It takes no part in its stream: what waited for it waits for the operation before it.
-    bool is_gone = false;
-    bool runs_beside = false;       // it is gone from its stream, but takes its time beside it
+    op_fate fate = op_fate::stays;
     bool waits_for_streams = true;  // for operations of other streams
+
+    bool leaves_stream() const noexcept { return fate != op_fate::stays; }
 };
 
 struct replay_changes {

@@ -18,7 +18,7 @@ void add_faster_copies(const rule_input& input, double rate, suspect& to) {
             const gpu_op& copy = input.data.ops[op];
             if (copy.kind != op_kind::memcpy) continue;
             if (rate <= 0) {
-                to.changes.ops.push_back({.op = op, .is_gone = true});
+                to.changes.ops.push_back({.op = op, .fate = op_fate::is_gone});
                 continue;
             }
             const double bytes = static_cast<double>(input.data.transfers[copy.detail].bytes);

@@ -36,7 +36,7 @@ void merge_copies(const rule_input& input, suspect& of) {
             if (gap_ns <= launch_bound_ns) change.gap_less_ns = gap_ns;
         }
         for (const std::uint32_t op : ops_of(input.data, call)) {
-            merged.ops.push_back({.op = op, .is_gone = true});
+            merged.ops.push_back({.op = op, .fate = op_fate::is_gone});
         }
         merged.events.push_back(change);
     }
