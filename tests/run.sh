@@ -35,12 +35,20 @@ stage() {
     if ((status)); then
         tail -n 100 "$logs/$name.log" >&2
         printf '%-16s FAILED after %s min (%s)\n' "$name" "$(minutes_since "$begin")" "$logs/$name.log"
+        failed_checks "$name"
         closing_line "$name"
         exit 1
     fi
     printf '%-16s %5s min  %s\n' "$name" "$(minutes_since "$begin")" "$(closing_line "$name")"
 }
 minutes_since() { awk -v s=$((SECONDS - $1)) 'BEGIN { printf "%.1f", s / 60 }'; }
+# The checks that failed in the tests that did, where there is room for no more than the last lines of the output.
+failed_checks() {
+    awk '/\*\*\*(Failed|Timeout|Exception)/ { failed = 1; print; next }
+         / Start +[0-9]+: | Test +#[0-9]+: / { failed = 0 }
+         failed && /Failure$|Error:|Expected|Actual|Which is|^not so|^FAIL|ERROR|: error/' "$logs/$1.log" |
+        cut -c 1-400 | tail -n 12
+}
 closing_line() { grep -E '^[0-9]+% tests passed' "$logs/$1.log" | tail -n 1 || true; }
 
 python_packages() {
