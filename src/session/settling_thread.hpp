@@ -32,7 +32,7 @@ public:
     // False if that takes longer than `longest`; max(): however long it takes.
     bool wait_until_idle(std::chrono::milliseconds longest) { return thread_.wait_until_idle(longest); }
     // Returns when all tasks are done, as long as that takes, but not while calls to the disk take more than `patience`
-    // of the time: then false.
+    // of the time in which this process runs: then false.
     bool await(std::chrono::nanoseconds patience) PROF_EXCLUDES(mutex_);
     // The same at exit: a GPU that does not end, and a disk that does not answer, are given five seconds in all.
     bool await_at_exit() PROF_EXCLUDES(mutex_);

@@ -99,6 +99,13 @@ TEST_F(UnresponsiveDisk, DoesNotBlockAResume) {
     EXPECT_EQ(data.ops.size(), 60U);
 }
 
+// As where the whole machine stands still for a while.
+TEST_F(UnresponsiveDisk, IsNotOneWhereTheProcessIsStopped) {
+    begin("stopped", {{"PROF_EXPORT", "none"}});
+    EXPECT_EQ(end("stopped").err, "");
+    EXPECT_TRUE(captured("stopped").quality.ended);
+}
+
 // A step that begins while the window before cannot be taken in gets no window. Later steps do.
 TEST_F(UnresponsiveDisk, DoesNotBlockAStepThatOpensAWindow) {
     begin("steps", {{"PROF_EXPORT", "none"}, {"PROF_SCHEDULE", "wait=1,warmup=1,active=2"}});

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program whose capture's disk stops to answer (slow_disk.cpp, preloaded), and stays so:
 //
-//   unresponsive_disk_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | steps | exports
+//   unresponsive_disk_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | stopped | steps |
+//   exports
 //
 // Each step has a range and a launch. exit: half of 40 steps are taken in, then the disk is silent, and the program
 // ends. exit-first: it is silent from the beginning on. exit-in-stop: another thread is in prof_stop when the program
 // ends. exit-paused: it calls prof_pause just before. before-exit: it calls prof_before_exit and prof_sync first, which
-// fail. resume: a pause, and a resume, which fails; then the disk answers, and a resume succeeds. steps: 40 steps by
+// fail. resume: a pause, and a resume, which fails; then the disk answers, and a resume succeeds. stopped: the process
+// is stopped for a second during a resume, which succeeds all the same: the disk answers soon after. steps: 40 steps by
 // prof_step, of which the disk is silent from the 10th to the 30th; none may be held up. exports: it is silent for
 // exports alone. Prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <prof/range.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <string_view>
 #include <thread>
@@ -66,6 +71,37 @@ void pause_and_resume(cudaStream_t stream) {
     steps(stream, 20);
 }
 
+// On a thread beside the one that is to be in a call by then.
+void stop_for_a_second() {
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)usleep(20'000);
+        (void)kill(getppid(), SIGSTOP);
+        (void)usleep(1'000'000);
+        (void)kill(getppid(), SIGCONT);
+        _exit(0);
+    }
+    (void)waitpid(child, nullptr, 0);
+}
+
+void resume_while_stopped(cudaStream_t stream) {
+    for (int i = 0; i < 5; ++i) {  // a busy machine may keep the disk's answer back for too long
+        expect(prof_pause() == PROF_OK, "prof_pause");
+        std::thread answering([] {
+            stop_for_a_second();
+            call_disk("slow_disk_release");
+        });
+        const bool is_resumed = prof_resume() == PROF_OK;
+        answering.join();
+        if (is_resumed) return steps(stream, 20);
+        while (prof_resume() != PROF_OK) std::this_thread::yield();
+        call_disk("slow_disk_block");
+        step(stream);
+        call_disk("slow_disk_await_writer");
+    }
+    expect(false, "prof_resume succeeds after a stop");
+}
+
 void go_through_windows(cudaStream_t stream) {
     clock_type::duration longest{};
     for (int i = 1; i <= 40; ++i) {
@@ -102,6 +138,7 @@ int main(int, char** argv) {
         steps(stream, 20);
         if (mode != "exports") call_disk("slow_disk_await_writer");
         if (mode == "resume") pause_and_resume(stream);
+        if (mode == "stopped") resume_while_stopped(stream);
     }
     if (mode == "exit-in-stop") stop_on_another_thread();
     if (mode == "exit-paused") expect(prof_pause() == PROF_OK, "prof_pause");
