@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "diagnose/diagnosis.hpp"
@@ -54,6 +55,17 @@ TEST(AutogradOutsideRanges, WorksForItselfWhereSeveralLaunch) {
     const simulation run({training(), training()});
     const graph_of of(run.capture);
     for (std::uint32_t i = 0; i < of.data.threads.size(); ++i) EXPECT_EQ(of.graph->home_of(i), i);
+}
+
+// --adopt off, and --adopt with another pattern.
+TEST(AutogradOutsideRanges, IsWhatTheAttributionTakesForIt) {
+    const timeline data = simulation({training()}).capture.build();
+    for (const auto& [pattern, home] : {std::pair{"", 1U}, std::pair{"mine_*", 1U}, std::pair{"*autograd_0", 0U}}) {
+        const attribution att = attribute(data, {.adopt_pattern = pattern});
+        const dependency_graph graph(data, att, find_whole_steps(data, att));
+        EXPECT_EQ(data.threads[1].system_name, "pt_autograd_0");
+        EXPECT_EQ(graph.home_of(1), home) << pattern;
+    }
 }
 
 // Without the wait the GPU computes all the time: three kernels, and what is between two of them.

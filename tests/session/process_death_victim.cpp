@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "fakes/fake_gpu.h"
 #include "hooks/nvtx_event.hpp"
@@ -72,20 +73,23 @@ void work(journal_area& journal, void (*kernel)(), std::uint64_t serial, std::ui
     }
 }
 
-// What has ended is handed to CUPTI, which writes it into our buffers; then the journal has it, too.
+// What has ended is handed to CUPTI, which writes it into our buffers; then the journal has it, too. Looked for before:
+// a launch that is held up gives the GPU work that ended some time ago.
 [[noreturn]] void watch_gpu(journal_area& journal) {
     std::size_t next = 0;
     std::set<std::size_t> running;
     for (;;) {
-        const std::uint64_t now = fake_gpu_now_ns();
-        fake_gpu_settle();
         for (const std::size_t size = fake_gpu_journal_size(); next < size; ++next) running.insert(next);
+        std::vector<fake_gpu_operation> ended;
+        const std::uint64_t now = fake_gpu_now_ns();
         for (auto each = running.begin(); each != running.end();) {
             fake_gpu_operation operation{};
             const bool has_ended = fake_gpu_journal_entry(*each, &operation) == 1 && operation.end_ns <= now;
-            if (has_ended) journal.add(journal_event::ran, operation.start_ns, operation.end_ns);
+            if (has_ended) ended.push_back(operation);
             each = has_ended ? running.erase(each) : std::next(each);
         }
+        fake_gpu_settle();
+        for (const fake_gpu_operation& each : ended) journal.add(journal_event::ran, each.start_ns, each.end_ns);
     }
 }
 

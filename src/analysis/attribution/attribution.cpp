@@ -34,6 +34,7 @@ public:
         const bool any_outside = std::any_of(data.graph_nodes.begin(), data.graph_nodes.end(),
                                              [](const timeline_graph_node& node) { return node.outside_windows; });
         if (any_outside) context_rule_.emplace(data, options.adopt_pattern, out_.extra_nodes, true);
+        out_.adopt_pattern = options.adopt_pattern;
     }
 
     attribution run() {

@@ -79,6 +79,8 @@ struct attribution {
     std::vector<open_node> extra_nodes;
     // Domains whose ranges have no rows and own nothing.
     hidden_domains hidden;
+    // As in the options.
+    std::string adopt_pattern;
     // Of a part of a timeline (analysis/selection): by range and by replayed range, 1 if its row has its name as it is,
     // since that was so in the whole. Empty: the timeline decides (projection/row_tree.hpp).
     std::vector<std::uint8_t> keeps_name;

@@ -148,7 +148,7 @@ void dependency_graph::hand_over(const attribution& att) {
         most[threads.first] = ops;
         homes_[threads.first] = threads.second;
     }
-    find_homes_outside_ranges();
+    find_homes_outside_ranges(att.adopt_pattern);
     bool is_any_handed_over = false;
     for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) is_any_handed_over |= homes_[thread] != thread;
     if (!is_any_handed_over) return;
@@ -182,8 +182,8 @@ void dependency_graph::hand_over(const attribution& att) {
 
 // Where the program has no ranges, nothing is adopted: autograd's thread works for the one other thread that launches
 // on its GPU.
-void dependency_graph::find_homes_outside_ranges() {
-    const std::string autograd = attribution_options{}.adopt_pattern;
+void dependency_graph::find_homes_outside_ranges(const std::string& autograd) {
+    if (autograd.empty()) return;
     std::vector<bool> is_autograd(data_->threads.size());
     bool is_any_alone = false;
     for (std::uint32_t i = 0; i < data_->threads.size(); ++i) {

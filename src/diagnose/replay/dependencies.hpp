@@ -8,9 +8,8 @@
 // - A thread that launches no kernels (XLA's copy) begins each call a fixed time after what the thread with the steps
 //   did before; that thread does not wait for it.
 // - XLA's runtime waits without a call of CUDA. The thread with the steps seems to have waited there, at the ends of
-// steps
-//   or before the calls of one function, if it was outside ranges, an operation ended, and mostly little time outside
-//   ranges followed before the next call or step.
+//   steps or before the calls of one function, if it was outside ranges, an operation ended, and mostly little time
+//   outside ranges followed before the next call or step.
 // - A call that waits ends a fixed time after the operations for which it waits, and not before its own work is done.
 // - An operation begins a fixed time after its launch, after the operation before it in its stream, and after those of
 //   other streams for which it waits; after the latest of them.
@@ -27,6 +26,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -133,7 +133,7 @@ private:
     bool goes_on_at(std::size_t step) const;
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
-    void find_homes_outside_ranges();
+    void find_homes_outside_ranges(const std::string& autograd);  // the pattern of its threads' names
     void follow(std::uint32_t thread);
     struct runtime_wait {
         std::uint32_t op = npos;  // for which it waits
