@@ -73,8 +73,8 @@ void work(journal_area& journal, void (*kernel)(), std::uint64_t serial, std::ui
     }
 }
 
-// What has ended is handed to CUPTI, which writes it into our buffers; then the journal has it, too. It is chosen before
-// that: a launch that was held up makes work that has ended already.
+// What has ended is handed to CUPTI, which writes it into our buffers; then the journal has it, too. It is chosen
+// before that: a launch that was held up makes work that has ended already.
 [[noreturn]] void watch_gpu(journal_area& journal) {
     std::size_t next = 0;
     std::set<std::size_t> running;
