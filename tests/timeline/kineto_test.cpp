@@ -222,6 +222,14 @@ TEST_F(Kineto, CallsOfModulesArePathsWithNumbers) {
     EXPECT_THAT(data.quality.notes, testing::Contains(HasSubstr("2 Python function calls are not used")));
 }
 
+// A trace of libprof whose head is damaged reads as one of torch.profiler.
+TEST_F(Kineto, CallsOfModulesWithoutANameAreLeftOut) {
+    const timeline data = load(trace({host("module", "", "10", "40"), host("module", "Net", "12", "9"),
+                                      R"({"ph": "X", "cat": "module", "pid": 1, "tid": 1, "ts": 13, "dur": 2})"}));
+    ASSERT_EQ(data.ranges.size(), 1U);
+    EXPECT_EQ(data.name(data.ranges[0].name), "Net (Net)");
+}
+
 // Paths of a recursion do not grow with its depth, nor with the length of names.
 TEST_F(Kineto, PathsOfModulesAreBounded) {
     std::vector<std::string> events;

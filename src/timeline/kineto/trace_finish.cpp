@@ -186,6 +186,7 @@ bool trace_contents::works_for_others(const host_thread& thread, const std::vect
 
 std::uint32_t trace_contents::module_name(std::uint32_t around, std::uint32_t own) {
     constexpr std::size_t longest_path = 4096;
+    if (own == 0) return 0;
     const auto [known, is_new] = module_names_.try_emplace({around, own}, 0U);
     const std::string_view outer = around == 0 ? std::string_view{} : std::string_view(out_.names.at(around));
     const std::string_view inner = out_.names.at(own);

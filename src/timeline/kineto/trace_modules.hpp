@@ -22,8 +22,8 @@ std::optional<std::string_view> module_in_trace(std::string_view name) noexcept;
 std::string name_of_module(std::string_view around, std::string_view module);
 
 // Names and numbers the calls among a thread's items, which are in order (put_in_order). `name_of`: the name's id by
-// that of the call around (0: none) and by the call's own; 0 if it would be too long. Such calls, and those that lie
-// too deep, are left out: what they do is the outer one's.
+// that of the call around (0: none) and by the call's own; 0 if that has none, or if it would be too long. Such calls,
+// and those that lie too deep, are left out: what they do is the outer one's.
 void complete_modules(std::vector<trace_item>& items,
                       const std::function<std::uint32_t(std::uint32_t around, std::uint32_t own)>& name_of);
 
