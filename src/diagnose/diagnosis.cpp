@@ -20,6 +20,7 @@
 #include "diagnose/finding_modules.hpp"
 #include "diagnose/gain_limit.hpp"
 #include "diagnose/path_shares.hpp"
+#include "diagnose/recording_cost.hpp"
 #include "diagnose/replay/replay.hpp"
 #include "diagnose/rules/rule.hpp"
 #include "diagnose/step_gains.hpp"
@@ -33,6 +34,7 @@ constexpr std::size_t most_places = 6;    // of one rule that are replayed one b
 constexpr std::size_t most_parts = 5;     // of a finding
 constexpr std::size_t longest_name = 60;  // in a title, in cells
 constexpr double least_ahead = 1.1;       // the GPU's steps are so much longer than the host's: the host ran ahead
+constexpr double least_recording = 0.02;  // of a step: recording that makes it so much longer is worth a remark
 // The places of a rule are findings of their own if their prices add up to this share of the price of all of them:
 // else each alone would gain little, since another holds the steps up then.
 constexpr double least_separate = 0.7;
@@ -296,6 +298,30 @@ std::int64_t behind_at_edges(const dependency_graph& graph) {
     return out;
 }
 
+// By the steps that were not recorded, if there are such and they are shorter; else by the replay.
+void add_remark_on_recording(const examined_steps& examined, diagnosis& out) {
+    constexpr std::string_view consequence = "a program that is not recorded gains so much less";
+    const double recorded_ns = out.per_step(out.wall_ns);
+    const double unrecorded_ns =
+        examined.steps.source == step_source::counted ? unrecorded_step_ns(examined.graph.data()) : 0;
+    if (out.has_steps && unrecorded_ns > 0 && recorded_ns - unrecorded_ns > least_recording * recorded_ns) {
+        out.remarks.push_back(
+            fmt::format("recording makes these steps {:.2g} ms ({:.2g} %) longer, or more: those between the windows "
+                        "take {:.3g} ms; {}",
+                        (recorded_ns - unrecorded_ns) / 1e6, 100 * (1 - unrecorded_ns / recorded_ns),
+                        unrecorded_ns / 1e6, consequence));
+        return;
+    }
+    const recording_cost cost = cost_of_recording(examined.graph, out.replayed_ns);
+    const double share = out.share_of(cost.longer_ns);
+    if (share < least_recording) return;
+    out.remarks.push_back(fmt::format(
+        "recording makes these steps {:.2g} ms ({:.2g} %) longer, or more: it adds at least {:.1f} us to a launch, of "
+        "which a step has {:.0f}; {}",
+        out.per_step(cost.longer_ns) / 1e6, 100 * share, static_cast<double>(recorded_launch_ns) / 1e3,
+        out.per_step(static_cast<std::int64_t>(cost.launches)), consequence));
+}
+
 // What limits the trust in the prices, such as warm-up that may be mistaken for work. `are_chosen`: the steps are those
 // that somebody asked for.
 void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
@@ -412,6 +438,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     }
     const bool are_chosen = options.steps != nullptr && !options.is_sample;
     add_remarks(examined.steps, are_chosen, out);
+    if (!options.is_sample) add_remark_on_recording(examined, out);
     const bool depends_on_edges = are_chosen && 10 * behind_at_edges(graph) > out.wall_ns;
     if (depends_on_edges) {
         out.remarks.emplace_back(
