@@ -40,6 +40,7 @@ public:
             return std::move(lines_);
         }
         lines_.push_back(heading());
+        for (const std::string& line : of_.remarks) lines_.push_back("Note: " + terminal_safe(line));
         for (std::size_t i = 0; i < of_.findings.size(); ++i) add(i + 1, of_.findings[i]);
         lines_.emplace_back();
         if (of_.findings.size() > 1) {
@@ -50,7 +51,6 @@ public:
             lines_.push_back(fmt::format("Looked, and found nothing above {}{}: {}.", percent_of(of_.least_share),
                                          of_.has_steps ? " of a step" : "", fmt::join(of_.looked, ", ")));
         }
-        for (const std::string& line : of_.remarks) lines_.push_back("Note: " + terminal_safe(line));
         for (const std::string& line : of_.not_looked) lines_.push_back("Could not look: " + terminal_safe(line));
         return std::move(lines_);
     }

@@ -172,7 +172,7 @@ class Diagnose(CommandLine):
             self.assertEqual("host_code" in found["looked"].splitlines(), not is_found, above)
 
     def test_table_says_what_json_says(self):
-        for file in (TRAINER, self.by_hand()):
+        for file in (TRAINER, self.by_hand(), self.by_hand(4, name="few.json")):
             text = self.text(file)
             found, places, path = self.documents(file)
             headings = re.findall(r"^(\d+)\. (.*): up to ([\d.,]+) ms a step \(([\d.]+) %\)\n"
@@ -203,6 +203,8 @@ class Diagnose(CommandLine):
             self.assertEqual(looked[1].split(", "), found["looked"].splitlines())
             self.assertEqual(re.findall("^Could not look: (.*)$", text, re.MULTILINE), found["not_looked"].splitlines())
             self.assertEqual(re.findall("^Note: (.*)$", text, re.MULTILINE), found["remarks"].splitlines())
+            self.assertEqual(re.findall("^Note: (.*)$", text[:text.index("\n1. ")], re.MULTILINE),
+                             found["remarks"].splitlines())
             first = re.search(r"^(\S.*?)  .* ([\d.]+) %$", text[text.index("on the path"):], re.MULTILINE)
             self.assertEqual(first[1], path["rows"][0]["kind"])
             self.assert_rounded(first[2], 100 * path["rows"][0]["share"])
