@@ -10,7 +10,7 @@
 
 namespace prof {
 
-// What recording adds to a launch at least: the smallest of those measured, of a C++ program's (docs/lab/overhead.md).
+// What recording adds to a launch at least: less than any that was measured (docs/lab/diagnose-flaws.md).
 inline constexpr std::int64_t recorded_launch_ns = 500;
 
 // By the replay, and at least. Linear in the calls and operations; 32 bytes a launch while it runs.
