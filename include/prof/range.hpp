@@ -27,7 +27,8 @@
 //
 // Ranges are NVTX push/pop ranges in the domain "prof". So Nsight shows them, too, and no link to libprof is needed.
 // A counter is an NVTX mark with a payload, in the domain "prof.counters". Any thread; the ranges of one thread nest.
-// Not in signal handlers.
+// In signal handlers only after the process has made its first range or mark outside of one: that loads the tool. (The
+// macros _FORMAT call vsnprintf, which no handler may.)
 //
 // Cost of a PROF_RANGE, enter and leave together: one or two nanoseconds without a tool in the process, or if libprof
 // is there but not recording. While it records: two clock reads and a few nanoseconds (docs/reference/overhead.md).
@@ -46,6 +47,7 @@
 
 #if !defined(PROF_DISABLE)
 #include <nvtx3/nvToolsExt.h>
+#include <sched.h>
 #endif
 
 namespace prof {
@@ -199,6 +201,52 @@ struct counters {
 
 namespace detail {
 
+// A value that the first thread to need it finds out. No lock is held while `find` runs, as it would be for a static
+// variable that is initialized at its first use: a child forked meanwhile would wait for that for ever, and so would a
+// signal handler. Instead, of threads that come at the same time each finds the value, and the first to have it stores
+// it.
+template <typename TValue>
+class [[gnu::visibility("hidden")]] found_once {
+public:
+    constexpr found_once() noexcept = default;
+
+    // `find(value)` returns false if there is no value yet. Then the result is TValue::none(), and a later call tries
+    // again.
+    template <typename TFind>
+    const TValue& get(TFind find) noexcept {
+        if (__builtin_expect(__atomic_load_n(&state_, __ATOMIC_ACQUIRE) != stored, 0)) return store(find);
+        return value_;
+    }
+
+private:
+    enum state : std::uint32_t { unknown, being_stored, stored };
+
+    // Only the copy is made by one thread alone. That thread may be missing all the same: it was about to store when the
+    // process was forked, or it waits for the signal handler that this is in. So the wait for it has an end.
+    template <typename TFind>
+    [[gnu::noinline, gnu::cold]] const TValue& store(TFind find) noexcept {
+        static constexpr TValue none = TValue::none();
+        TValue found;
+        if (!find(found)) return none;
+        std::uint32_t expected = unknown;
+        if (!__atomic_compare_exchange_n(&state_, &expected, std::uint32_t{being_stored}, false, __ATOMIC_ACQUIRE,
+                                         __ATOMIC_ACQUIRE)) {
+            for (int i = 0; i < longest_wait && expected != stored; ++i) {
+                sched_yield();
+                expected = __atomic_load_n(&state_, __ATOMIC_ACQUIRE);
+            }
+            if (expected == stored) return value_;
+        }
+        value_ = found;
+        __atomic_store_n(&state_, std::uint32_t{stored}, __ATOMIC_RELEASE);
+        return value_;
+    }
+
+    static constexpr int longest_wait = 10'000;  // calls of sched_yield
+    TValue value_{};
+    std::uint32_t state_ = unknown;
+};
+
 // Hidden, like the functions below: symbols shared by all shared objects (GNU's unique symbols) would keep the first of
 // these objects from being unloaded.
 [[gnu::visibility("hidden")]] inline constexpr std::uint32_t gate_open = 1;
@@ -214,7 +262,13 @@ namespace detail {
 // In the same way ask() requests two functions to call instead of NVTX's. `push` takes only events with a registered
 // name and nothing else, so that it need not check them. Neither returns the level, which is not used here.
 struct tool {
-    [[gnu::visibility("hidden")]] explicit tool(const char* domain_name = "prof") noexcept
+    constexpr tool() noexcept = default;
+    static constexpr tool none() noexcept {
+        tool out;
+        out.gate = &gate_shut;
+        return out;
+    }
+    [[gnu::visibility("hidden")]] explicit tool(const char* domain_name) noexcept
         : domain(nvtxDomainCreateA(domain_name)) {
         ask("libprof: gate", &gate);
         ask("libprof: push", &push);
@@ -237,10 +291,13 @@ struct tool {
         question.message.ascii = name;
         nvtxDomainResourceCreate(domain, &question);
     }
+    // False if libprof could not give the domain a number: in a signal handler while libprof starts. A tool without
+    // handles does not set the gate.
+    bool has_domain() const noexcept { return domain != nullptr || gate == &gate_open; }
     // relaxed: if the gate is open, the tool is called and reads it again.
     bool is_active() const noexcept { return __atomic_load_n(gate, __ATOMIC_RELAXED) != 0; }
 
-    nvtxDomainHandle_t domain;
+    nvtxDomainHandle_t domain = nullptr;
     const std::uint32_t* gate = &gate_open;
     void (*push)(nvtxDomainHandle_t, const nvtxEventAttributes_t*) noexcept = &push_by_nvtx;
     void (*pop)(nvtxDomainHandle_t) noexcept = &pop_by_nvtx;
@@ -248,8 +305,11 @@ struct tool {
 
 template <typename TDomain>
 [[gnu::visibility("hidden")]] const tool& tool_of() noexcept {
-    static const tool found(TDomain::name);
-    return found;
+    static found_once<tool> found;
+    return found.get([](tool& out) noexcept {
+        out = tool(TDomain::name);
+        return out.has_domain();
+    });
 }
 
 inline nvtxEventAttributes_t event(const attributes& of) noexcept {
@@ -304,6 +364,12 @@ class range_site {
 public:
     explicit range_site(const char* name, const range_attributes& attributes = {}) noexcept
         : range_site(name, attributes, detail::tool_of<detail::ranges>()) {}
+    constexpr range_site() noexcept = default;  // to be assigned to
+    static constexpr range_site none() noexcept {
+        range_site out;
+        out.tool_ = detail::tool::none();
+        return out;
+    }
     range_site(const char* name, const range_attributes& attributes, const detail::tool& tool) noexcept
         : event_(detail::event(detail::all_of(attributes))), tool_(tool) {
         event_.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
@@ -317,7 +383,7 @@ public:
     const detail::tool& tool() const noexcept { return tool_; }
 
 private:
-    nvtxEventAttributes_t event_;
+    nvtxEventAttributes_t event_{};
     detail::tool tool_;  // a copy: saves a load in each range
 };
 
@@ -328,8 +394,12 @@ namespace detail {
 template <typename THere, typename TDomain>
 struct [[gnu::visibility("hidden")]] site_at {
     static const range_site& get(const char* name) noexcept {
-        static const range_site site(name, constant_attributes<TDomain>(name), tool_of<TDomain>());
-        return site;
+        static found_once<range_site> site;
+        return site.get([name](range_site& out) noexcept {
+            const tool& of = tool_of<TDomain>();
+            if (of.has_domain()) out = range_site(name, constant_attributes<TDomain>(name), of);
+            return of.has_domain();
+        });
     }
 };
 

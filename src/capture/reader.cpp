@@ -317,7 +317,8 @@ void capture_reader::rewind() { state_->start_over(); }
 const capture_damage& capture_reader::damage() const noexcept { return state_->damage; }
 
 const std::string& capture_reader::recovery_outcome() const noexcept {
-    static const std::string none;
+    // Never destroyed: a thread may still use it while the process ends.
+    static const auto& none = *new const std::string;
     return state_->recovered ? state_->recovered->outcome : none;
 }
 

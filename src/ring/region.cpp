@@ -14,6 +14,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/cancellation_guard.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/file_size_signal.hpp"
@@ -173,10 +174,11 @@ void region::map_memory() {
 // instead, which guarantees nothing for later writes.
 int region::allocate(std::size_t offset, std::size_t bytes) noexcept {
     if (path_.empty()) return 0;
+    const cancellation_guard guard;
     const int fd = fd_;
     if (!file_.is_still(fd)) return EBADF;
     const std::size_t begin = offset / page * page;
-    const file_size_signal_guard guard;
+    const file_size_signal_guard signals;
     while (fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) != 0) {
         if (errno != EINTR) return errno;
     }

@@ -7,6 +7,10 @@
 #include <unistd.h>
 
 #include <new>
+#include <type_traits>
+
+#include "base/cancellation_guard.hpp"
+#include "base/signal_handler.hpp"
 
 namespace prof {
 
@@ -21,6 +25,10 @@ __thread std::uint32_t ringless_epoch __attribute__((tls_model("initial-exec")))
 // ring. 0: none.
 __thread std::uint32_t own_name __attribute__((tls_model("initial-exec"))) = 0;
 
+// number_of_this_thread(); 0: not asked yet.
+__thread std::uint64_t own_number __attribute__((tls_model("initial-exec"))) = 0;
+std::atomic<std::uint64_t> latest_number{0};
+
 std::uint32_t this_tid() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
 
 std::atomic<region*> current_region{nullptr};
@@ -31,24 +39,58 @@ __thread producer* producer_before_fork __attribute__((tls_model("initial-exec")
     nullptr;  // the thread's ranges that were open at the fork
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
 std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null except during a preparation
+std::atomic<void (*)(std::uint64_t) noexcept> on_thread_end{nullptr};
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
+// Not from the heap: a signal handler may make a thread's first range, and may have interrupted the allocator.
+producer* make_producer() noexcept {
+    void* const memory =
+        mmap(nullptr, sizeof(producer), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : ::new (memory) producer;
+}
+
+void free_producer(producer* what) noexcept {
+    static_assert(std::is_trivially_destructible_v<producer>);
+    munmap(what, sizeof(producer));
+}
+
 // Runs at the end of a thread. If a later destructor of the same thread makes a range, the thread attaches once more,
 // and pthreads calls this again.
-void end_of_thread(void* state) noexcept {
-    auto* ending = static_cast<producer*>(state);
+void end_of_thread(void*) noexcept {
+    producer* const ending = this_thread.out;
     set_this_thread(nullptr);
-    region* where = installed_region();
-    if (where != nullptr) where->retire_ring(*ending->ring());
-    delete ending;
+    if (own_number != 0) {
+        if (auto* const observer = on_thread_end.load()) observer(own_number);
+    }
+    if (ending == nullptr) return;
+    if (region* const where = installed_region()) where->retire_ring(*ending->ring());
+    free_producer(ending);
+}
+
+void make_thread_end_key() noexcept { (void)pthread_key_create(&thread_end_key, end_of_thread); }
+
+// When the library is loaded, so that the key is one of the first: glibc keeps the values of the first ones in the
+// thread itself, and allocates memory for those of the others.
+constexpr pthread_key_t keys_without_memory = 32;
+[[gnu::constructor]] void make_thread_end_key_early() noexcept {
+    (void)pthread_once(&thread_end_once, make_thread_end_key);
+}
+
+// Has end_of_thread() called for this thread. False if that cannot be done here and now.
+bool watch_end_of_this_thread() noexcept {
+    (void)pthread_once(&thread_end_once, make_thread_end_key);  // other constructors may have come first
+    if (pthread_getspecific(thread_end_key) != nullptr) return true;
+    if (thread_end_key >= keys_without_memory && is_in_signal_handler()) return false;
+    (void)pthread_setspecific(thread_end_key, &this_thread);
+    return true;
 }
 
 // Returns null, and leaves `out` null, if there is no ring or no memory. The ring is not kept in that case.
 ring_header* claim_ring_and_producer(region& where, producer*& out) noexcept {
     ring_header* ring = where.claim_ring(this_tid());
     if (ring == nullptr) return nullptr;
-    out = new (std::nothrow) producer;
+    out = make_producer();
     if (out != nullptr) {
         // relaxed: written by this thread.
         const std::uint64_t uid = ring->thread_uid.load(std::memory_order_relaxed);
@@ -59,7 +101,27 @@ ring_header* claim_ring_and_producer(region& where, producer*& out) noexcept {
     return nullptr;
 }
 
-void make_thread_end_key() noexcept { pthread_key_create(&thread_end_key, end_of_thread); }
+// attach_this_thread() in the epoch of a window.
+producer* attach_to_ring(region& where, std::uint32_t epoch) noexcept {
+    begin_writing();
+    if (producer* known = this_thread.out) {
+        // In this epoch already if a signal handler came first. Else the thread recorded earlier, and keeps its ring.
+        if (known->epoch() != epoch) (void)known->begin_epoch(where, epoch);
+        set_this_thread(known);
+        return known->epoch() == epoch ? known : nullptr;
+    }
+    producer* out = nullptr;
+    ring_header* ring = claim_ring_and_producer(where, out);
+    if (ring == nullptr) {
+        ringless_epoch = epoch;
+        set_this_thread(nullptr);
+        where.count_drop(drop_cause::no_ring);
+        return nullptr;
+    }
+    out->attach_anew(where, *ring, epoch);
+    set_this_thread(out);
+    return out;
+}
 
 }  // namespace
 
@@ -124,9 +186,9 @@ void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept 
     on_first_use.store(nullptr);
     on_child_use.store(first_use);
     // This is the only thread of the child. Its producer writes into the parent's ring, which is not retired here.
+    (void)pthread_setspecific(thread_end_key, nullptr);
     if (this_thread.out != nullptr) {
         producer_before_fork = this_thread.out;
-        pthread_setspecific(thread_end_key, nullptr);
         set_this_thread(nullptr);
     }
     ringless_epoch = 0;
@@ -141,6 +203,7 @@ void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept 
 region* parents_region() noexcept { return region_of_parent; }
 
 region* region_for_names() noexcept {
+    const cancellation_guard guard;
     if (auto* const wait = on_preparing.load()) wait();
     region* const where = installed_region();
     if (where != nullptr || region_of_parent == nullptr) return where;
@@ -152,7 +215,19 @@ bool ends_parents_range(std::size_t domain) noexcept {
     return producer_before_fork != nullptr && producer_before_fork->forget_open(domain);
 }
 
+std::uint64_t number_of_this_thread() noexcept {
+    // relaxed: only has to be unique.
+    if (own_number == 0) own_number = latest_number.fetch_add(1, std::memory_order_relaxed) + 1;
+    return own_number;
+}
+
+bool observe_end_of_this_thread(void (*observer)(std::uint64_t number) noexcept) noexcept {
+    on_thread_end.store(observer);
+    return watch_end_of_this_thread();
+}
+
 producer* attach_this_thread(std::uint32_t epoch) noexcept {
+    const cancellation_guard guard;
     if (epoch == preparing_epoch) {
         if (auto* const wait = on_preparing.load()) wait();
         epoch = epoch_of(recording_epoch);
@@ -166,7 +241,6 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     }
     region* where = installed_region();
     if (where == nullptr) return nullptr;
-    pthread_once(&thread_end_once, make_thread_end_key);
     if (ringless_epoch == epoch) {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
@@ -178,24 +252,11 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
             return nullptr;
         }
     }
-    begin_writing();
-    if (producer* known = this_thread.out) {
-        (void)known->begin_epoch(*where, epoch);  // the thread recorded earlier, and keeps its ring
-        set_this_thread(known);
-        return known->epoch() == epoch ? known : nullptr;
-    }
-    producer* out = nullptr;
-    ring_header* ring = claim_ring_and_producer(*where, out);
-    if (ring == nullptr) {
-        ringless_epoch = epoch;
-        set_this_thread(nullptr);
-        where->count_drop(drop_cause::no_ring);
+    if (!watch_end_of_this_thread()) {
+        where->count_drop(drop_cause::signal_handler);
         return nullptr;
     }
-    out->attach_anew(*where, *ring, epoch);
-    set_this_thread(out);
-    pthread_setspecific(thread_end_key, out);
-    return out;
+    return attach_to_ring(*where, epoch);
 }
 
 }  // namespace prof

@@ -4,7 +4,7 @@
 //     if (const recording_scope out{}) out->write(…);
 //
 // Costs one load and a branch while nothing is recorded, and a few more while something is. The first use on a thread
-// claims a ring (a few system calls, one allocation); the end of the thread retires it.
+// claims a ring (a few system calls, no use of the heap); the end of the thread retires it.
 //
 // A signal handler may make ranges while the thread that it interrupts is in the middle of a record. It gets no
 // producer then, because its record would be overwritten by the interrupted one. What it made is counted
@@ -83,6 +83,13 @@ region* region_for_names() noexcept;
 // In a forked child: whether a pop ends a range that was open on this thread at the fork. Each such range counts once.
 // `domain` may also be domain_limit, which stands for adoptions.
 bool ends_parents_range(std::size_t domain) noexcept;
+
+// The number of this thread, from 1. Unlike an address or a tid it is never given to another thread of the process.
+std::uint64_t number_of_this_thread() noexcept;
+
+// Has `observer` called at the end of this thread, with its number. There is one observer in the process. False if that
+// cannot be done in the signal handler that this runs in.
+bool observe_end_of_this_thread(void (*observer)(std::uint64_t number) noexcept) noexcept;
 
 // Called from inside `first_use` when it cannot do its work now. It is then called again at the next record, and the
 // present record is counted as signal_handler.

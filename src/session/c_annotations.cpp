@@ -7,6 +7,8 @@
 #include <exception>
 #include <string_view>
 
+#include "base/cancellation_guard.hpp"
+#include "base/signal_handler.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
 #include "session/export_symbol.hpp"
@@ -25,6 +27,9 @@ bool is_ready() noexcept {
     if (installed_region() != nullptr) [[likely]]
         return true;
     if (gate_was_wiped() || has_more_rights_than_its_user() || first_copy() != nullptr) return false;
+    // The handler may have interrupted the allocator, which the session needs.
+    if (is_in_signal_handler()) return false;
+    const cancellation_guard guard;
     try {
         recording_session::instance().prepare();
     } catch (const std::exception& failure) {

@@ -18,7 +18,7 @@
 namespace prof {
 namespace {
 
-int dump_to(const char* path, char* buffer, std::size_t size) noexcept {
+int dump_to(const char* path, char* buffer, std::size_t size) {
     return controlled([&]() -> int {
         if (buffer != nullptr && size != 0) *buffer = 0;
         const result<std::string> dumped = begun_session().dump(path == nullptr ? "" : path, false);
@@ -126,7 +126,9 @@ PROF_EXPORT int prof_step() {
 }
 
 PROF_EXPORT int prof_is_recording() {
-    if (first_copy() != nullptr || has_more_rights_than_its_user()) return 0;
+    // The first condition: a child that pthread_atfork's handlers have not seen.
+    if (gate_was_wiped() || first_copy() != nullptr || has_more_rights_than_its_user()) return 0;
+    const cancellation_guard guard;
     return recording_session::instance().recording() ? 1 : 0;
 }
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/c_border.hpp"
 
+#include <pthread.h>
+
+#include <climits>
+#include <cstdlib>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "session/injections.hpp"
 #include "session/process.hpp"
@@ -11,21 +16,42 @@
 namespace prof {
 namespace {
 
-std::string& last_error() noexcept {
-    static thread_local std::string text;
-    return text;
+// The text is not an object with a destructor: exit handlers, and the destructors of the program's thread-specific data,
+// run after thread_local objects were destroyed, and may ask for it or set it.
+__thread const char* last_error __attribute__((tls_model("initial-exec"))) = "";
+__thread char* own_text __attribute__((tls_model("initial-exec"))) = nullptr;
+__thread int rounds_of_destructors __attribute__((tls_model("initial-exec"))) = 0;
+pthread_key_t own_text_key;
+pthread_once_t own_text_once = PTHREAD_ONCE_INIT;
+
+void free_own_text() noexcept {
+    last_error = "";
+    std::free(std::exchange(own_text, nullptr));
 }
+
+// At the end of a thread. Destructors of the program's that run later may still use the text, so it lives until the last
+// round of destructors.
+void at_end_of_thread(void*) noexcept {
+    if (++rounds_of_destructors < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(own_text_key, &own_text) == 0) {
+        return;
+    }
+    free_own_text();
+}
+
+void make_own_text_key() noexcept { (void)pthread_key_create(&own_text_key, at_end_of_thread); }
 
 }  // namespace
 
-const char* last_error_text() noexcept { return last_error().c_str(); }
+const char* last_error_text() noexcept { return last_error; }
 
 int fail(prof_result code, std::string_view line) noexcept {
-    try {
-        last_error() = line;
-    } catch (const std::bad_alloc&) {
-        last_error() = "out of memory";  // so short a text needs none
-    }
+    auto* const text = static_cast<char*>(std::malloc(line.size() + 1));
+    if (text != nullptr) text[line.copy(text, line.size())] = '\0';  // before the old text is freed: `line` may be in it
+    free_own_text();
+    own_text = text;
+    last_error = text != nullptr ? text : "out of memory";
+    (void)pthread_once(&own_text_once, make_own_text_key);
+    (void)pthread_setspecific(own_text_key, &own_text);
     return code;
 }
 

@@ -12,6 +12,7 @@
 
 #include <prof/prof.h>
 
+#include "base/cancellation_guard.hpp"
 #include "base/outcome.hpp"
 #include "session/events.hpp"
 #include "session/recording.hpp"
@@ -36,9 +37,11 @@ int check_process();
 // recording (prof_set_callback).
 int refuse_callback() noexcept;
 
-// Runs `action`, which returns a prof_result; turns an exception into one.
+// Runs `action`, which returns a prof_result; turns an exception into one. Not noexcept, like all that is below a
+// function of the interface: the end of the cancellation_guard may unwind the thread.
 template <typename TAction>
-int guarded(TAction&& action) noexcept {
+int guarded(TAction&& action) {
+    const cancellation_guard guard;
     try {
         const int callable = check_process();
         return callable != PROF_OK ? callable : action();
@@ -49,7 +52,7 @@ int guarded(TAction&& action) noexcept {
 
 // The same for a function that controls the recording or waits for it.
 template <typename TAction>
-int controlled(TAction&& action) noexcept {
+int controlled(TAction&& action) {
     return guarded([&]() -> int { return is_event_thread() ? refuse_callback() : action(); });
 }
 

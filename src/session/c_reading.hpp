@@ -15,6 +15,7 @@
 
 #include <prof/read.h>
 
+#include "base/cancellation_guard.hpp"
 #include "session/c_border.hpp"
 #include "session/capture_reports.hpp"
 #include "timeline/timeline.hpp"
@@ -45,7 +46,8 @@ namespace prof {
 // As guarded() (c_border.hpp), for functions that need nothing of the process: they work in any copy of libprof, and in
 // any child. Returns `on_failure` if `action` throws.
 template <typename TAction>
-auto caught(TAction&& action, decltype(action()) on_failure) noexcept {
+auto caught(TAction&& action, decltype(action()) on_failure) {
+    const cancellation_guard guard;
     try {
         return action();
     } catch (const std::bad_alloc&) {

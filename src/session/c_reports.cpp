@@ -185,7 +185,7 @@ int fill_cell(const table_cell& cell, prof_report_cell* out, std::size_t size) {
 
 // Calls `action` with the table; PROF_INVALID_ARGUMENT if there is none.
 template <typename TAction>
-int with_table(const prof_report* report, std::size_t index, TAction&& action) noexcept {
+int with_table(const prof_report* report, std::size_t index, TAction&& action) {
     if (report == nullptr) return refuse_null("report");
     return caught(
         [&]() -> int {
@@ -196,7 +196,7 @@ int with_table(const prof_report* report, std::size_t index, TAction&& action) n
 }
 
 template <typename TAction>
-int with_column(const prof_report* report, std::size_t table, std::size_t index, TAction&& action) noexcept {
+int with_column(const prof_report* report, std::size_t table, std::size_t index, TAction&& action) {
     return with_table(report, table, [&](const read_table& of) -> int {
         if (index >= of.columns.size()) return no_such("column", index, of.columns.size());
         return action(*of.of, of.columns[index]);
@@ -207,7 +207,7 @@ int with_column(const prof_report* report, std::size_t table, std::size_t index,
 template <typename TWrite>
 int read_rows(const prof_report* report, std::size_t table, std::size_t column, std::size_t first, std::size_t count,
               const void* values, std::initializer_list<prof_cell_type> types, const char* what,
-              TWrite&& write) noexcept {
+              TWrite&& write) {
     return with_column(report, table, column, [&](const prof::table& of, const read_column& from) -> int {
         if (std::find(types.begin(), types.end(), from.type) == types.end()) {
             return fail(PROF_INVALID_ARGUMENT, "the column " + of.columns[from.at].key + " has no " + what);

@@ -2,7 +2,6 @@
 #include "session/end_thread.hpp"
 
 #include <pthread.h>
-#include <unwind.h>
 
 #include <cstring>
 #include <string>
@@ -20,22 +19,6 @@
 #endif
 
 namespace prof {
-namespace {
-
-struct search {
-    int calls_left = 64;
-    bool is_found = false;
-};
-
-_Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
-    auto& state = *static_cast<search*>(argument);
-    int is_signal_frame = 0;
-    (void)_Unwind_GetIPInfo(context, &is_signal_frame);
-    state.is_found = is_signal_frame != 0;
-    return state.is_found || --state.calls_left == 0 ? _URC_NORMAL_STOP : _URC_NO_REASON;
-}
-
-}  // namespace
 
 void end_thread::start() {
     const session_lock lock(starting_);
@@ -76,11 +59,5 @@ void* end_thread::enter(void* self) noexcept {
 }
 
 std::uint64_t end_thread::cpu_ns() const noexcept { return clock_ns(clock_); }
-
-bool is_in_signal_handler() noexcept {
-    search state;
-    (void)_Unwind_Backtrace(visit_frame, &state);
-    return state.is_found;
-}
 
 }  // namespace prof

@@ -45,8 +45,4 @@ private:
     std::atomic<bool> is_there_{false};
 };
 
-// Whether the calling thread is in a signal handler, or in a function that the handler called. Unwinds the innermost 64
-// calls at most.
-bool is_in_signal_handler() noexcept;
-
 }  // namespace prof

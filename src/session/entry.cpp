@@ -14,6 +14,7 @@
 #include <new>
 #include <string>
 
+#include "base/cancellation_guard.hpp"
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "session/autostart.hpp"
@@ -51,6 +52,7 @@ std::string own_path() {
 // the driver read these variables at their first use. A variable that is set belongs to another tool, and stays.
 [[gnu::constructor]] void on_load() noexcept {
     if (has_more_rights_than_its_user()) return;
+    const cancellation_guard guard;  // the thread that loads the library may be one of many
     try {
         const std::string image = image_name();
         const char* const known = std::getenv("PROF_IMAGE");
@@ -90,6 +92,7 @@ template <typename TAction, typename... TArguments>
 int enter(const char* name, int (*)(TArguments...), TAction&& action, TArguments... arguments) noexcept {
     // The first condition: a child that pthread_atfork's handlers have not seen.
     if (gate_was_wiped() || has_more_rights_than_its_user()) return 0;
+    const cancellation_guard guard;
     if (first_copy() != nullptr) {
         const auto first = reinterpret_cast<int (*)(TArguments...)>(function_of_first_copy(name));
         return first == nullptr ? 0 : first(arguments...);

@@ -10,7 +10,9 @@
 #include <exception>
 #include <memory>
 
+#include "base/cancellation_guard.hpp"
 #include "base/helper_thread.hpp"
+#include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/events.hpp"
@@ -28,6 +30,8 @@ recording_session* session_of_parent = nullptr;
 
 // The child's first record, or its first name.
 void on_first_use_in_child() noexcept {
+    // A handler may have interrupted the allocator. The next record comes here again.
+    if (is_in_signal_handler()) return parents_region()->count_drop(drop_cause::signal_handler);
     try {
         recording_session::instance().begin_inherited();
     } catch (const std::exception&) {
@@ -47,10 +51,12 @@ recording_session& recording_session::instance() {
 
 void session_callbacks::on_exit() noexcept {
     if (gate_was_wiped()) return;  // a child that in_child() has not seen
+    const cancellation_guard guard;
     if (recording_session* const session = the_session.load()) session->exit_.run();
 }
 
 void recording_session::in_child() noexcept {
+    const cancellation_guard guard;
     if (gate_was_wiped()) guard_gate();
     forget_helper_threads();
     gpu_session::note_fork();

@@ -7,7 +7,8 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "session/end_thread.hpp"
+#include "base/cancellation_guard.hpp"
+#include "base/signal_handler.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
@@ -52,6 +53,7 @@ std::string taken_until_now(const char* variable, const std::string& at_first) {
 // driver is loaded at its first use. It is not called: it may be gone.) A signal's handler that exits must not call
 // dlopen: it may have interrupted that, or the allocator.
 void report_nothing_recorded() {
+    const cancellation_guard guard;
     if (has_nvtx || is_in_signal_handler() || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
     warn_once(std::string{"nothing is recorded: "} + nvtx_variable + " and " + cuda_variable + " name another tool, " +
               nvtx_tool());

@@ -8,7 +8,9 @@
 #include <new>
 #include <utility>
 
+#include "base/cancellation_guard.hpp"
 #include "base/clock.hpp"
+#include "base/signal_handler.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "session/control.hpp"
 #include "session/events.hpp"
@@ -28,6 +30,7 @@ void process_exit::register_handler() noexcept { std::atexit(functions_.on_exit)
 // A signal's handler may exit on a thread that is inside the session, or in the middle of a call to CUDA or to the
 // allocator, and another thread may be in prof_stop and wait for a GPU that does not end.
 void process_exit::run() noexcept {
+    const cancellation_guard guard;
     has_begun_ = true;
     if (has_given_up_) return;
     progress_ = progress::none;

@@ -4,6 +4,8 @@
 #include <exception>
 #include <new>
 
+#include "base/cancellation_guard.hpp"
+#include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
 #include "session/recording.hpp"
 #include "session/warn_once.hpp"
@@ -11,8 +13,8 @@
 namespace prof {
 
 void session_callbacks::on_first_use() noexcept {
-    // In a signal's handler, on a thread that may hold what this waits for.
-    if (session_mutexes_held != 0 && is_in_signal_handler()) return put_off_first_use(on_first_use);
+    // A signal handler may have interrupted the allocator, or what else a capture and its thread need.
+    if (is_in_signal_handler()) return put_off_first_use(on_first_use);
     try {
         recording_session& session = recording_session::instance();
         session.idle_.begin_drain();
@@ -27,6 +29,7 @@ void session_callbacks::on_first_use() noexcept {
 }
 
 bool session_callbacks::on_watched_range(range_use use, bool begins) noexcept {
+    const cancellation_guard guard;
     try {
         return recording_session::instance().windows_.on_watched_range(use, begins);
     } catch (const std::exception& failure) {
@@ -37,6 +40,7 @@ bool session_callbacks::on_watched_range(range_use use, bool begins) noexcept {
 
 void session_callbacks::on_profiler_call(bool starts) noexcept {
     if (gate_was_wiped()) return;
+    const cancellation_guard guard;
     try {
         recording_session::instance().windows_.on_profiler_call(starts);
     } catch (const std::exception& failure) {
@@ -45,6 +49,8 @@ void session_callbacks::on_profiler_call(bool starts) noexcept {
 }
 
 void session_callbacks::await_preparation() noexcept {
+    // As in on_first_use(): what this handler makes is not recorded.
+    if (is_in_signal_handler()) return;
     try {
         recording_session::instance().prepare();
     } catch (const std::exception&) {

@@ -15,6 +15,7 @@
 #include <climits>
 #include <span>
 
+#include "base/cancellation_guard.hpp"
 #include "base/file_size_signal.hpp"
 #include "session/events.hpp"
 
@@ -49,6 +50,7 @@ bool write_at_once(int descriptor, std::span<const iovec> parts) noexcept {
 }
 
 bool try_write_line(std::string_view line) noexcept {
+    const cancellation_guard guard;
     const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
     // One write, and no longer than a pipe takes at once: it cannot be torn by the program's own output.
     constexpr std::string_view before = "libprof: ";

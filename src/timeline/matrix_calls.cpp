@@ -7,7 +7,8 @@ namespace prof {
 
 std::optional<matrix_operator> matrix_operator_of(std::string_view name) noexcept {
     using enum matrix_operator;
-    static const std::unordered_map<std::string_view, matrix_operator> known = {
+    // Never destroyed: a thread may still use it while the process ends.
+    static const auto& known = *new const std::unordered_map<std::string_view, matrix_operator>{
         {"mm", mm},
         {"_int_mm", mm},
         {"addmm", addmm},

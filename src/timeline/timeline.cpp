@@ -13,7 +13,8 @@
 namespace prof {
 
 const std::string& timeline::property(const std::string& key) const {
-    static const std::string none;
+    // Never destroyed: a thread may still use it while the process ends.
+    static const auto& none = *new const std::string;
     const auto found = properties.find(key);
     return found == properties.end() ? none : found->second;
 }

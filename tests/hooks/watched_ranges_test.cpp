@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,6 +97,51 @@ TEST_F(WatchedRanges, TakeStepsFromTheFirstThreadOnly) {
     std::thread([] { (void)opens_window(0, "step"); }).join();
     (void)opens_window(0, "step");
     EXPECT_EQ(observed, "ss");
+}
+
+// Three threads at once, so that none has the storage of one that has ended.
+TEST_F(WatchedRanges, TakeStepsFromTheNextThreadOnceTheFirstHasEnded) {
+    watch({{range_use::step, range_name("step")}});
+    std::binary_semaphore go_second(0);
+    std::binary_semaphore go_third(0);
+    std::binary_semaphore pushed(0);
+    const auto push_when = [&](std::binary_semaphore& go) {
+        go.acquire();
+        (void)opens_window(0, "step");
+        (void)opens_window(0, "step");
+        pushed.release();
+    };
+    std::thread second([&] { push_when(go_second); });
+    std::thread third([&] { push_when(go_third); });
+    std::thread([] { (void)opens_window(0, "step"); }).join();
+    EXPECT_EQ(observed, "s");
+    go_second.release();
+    pushed.acquire();
+    EXPECT_EQ(observed, "sss") << "the second thread's";
+    second.join();
+    go_third.release();
+    pushed.acquire();
+    EXPECT_EQ(observed, "sssss") << "the third thread's";
+    third.join();
+    // Threads that come later may have the storage of those that have ended.
+    std::thread first_again([&] {
+        (void)opens_window(0, "step");
+        std::thread([] { (void)opens_window(0, "step"); }).join();
+    });
+    first_again.join();
+    EXPECT_EQ(observed, "ssssss");
+}
+
+TEST_F(WatchedRanges, EndWithTheThreadThatOpenedTheWindow) {
+    watch({{range_use::capture, range_name("capture")}});
+    producer opener;
+    std::thread([&] {
+        ASSERT_TRUE(opens_window(0, "capture"));
+        remember_opener(&opener, 0, 0);
+    }).join();
+    EXPECT_EQ(observed, "()");
+    note_pop(&opener, 0, 0);  // of a later thread with the same storage
+    EXPECT_EQ(observed, "()");
 }
 
 TEST_F(WatchedRanges, EndAtThePopOfTheirLevelAndThread) {

@@ -453,7 +453,8 @@ std::optional<step_figures> step_figures_of(const projected_timeline& shown, con
 }
 
 std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input) {
-    static const time_spans all;
+    // Never destroyed: a thread may still use it while the process ends.
+    static const auto& all = *new const time_spans;
     const selected_part* const part = input.selected;
     if (part == nullptr) return step_time_subject{shown.data(), shown.att(), shown.step_function(), all};
     if (part->has_ranges()) return {};

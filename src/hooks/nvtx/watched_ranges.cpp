@@ -15,8 +15,8 @@ struct range_watch {
         range_use use = range_use::step;
         std::string name;
         bool in_any_domain = true;
-        std::uint32_t domain = 0;                        // if not in_any_domain
-        std::atomic<const void*> first_thread{nullptr};  // a thread, as the address of its this_thread
+        std::uint32_t domain = 0;              // if not in_any_domain
+        std::atomic<std::uint64_t> thread{0};  // number_of_this_thread() of the one whose pushes count; 0: none yet
     };
     std::deque<entry> entries;
     range_observer observer = nullptr;
@@ -40,10 +40,23 @@ bool is_named(std::string_view text, std::string_view name) noexcept {
 // All that were ever installed, the latest first.
 std::atomic<const range_watch*> all_watches{nullptr};
 
+// At the end of a thread: another one may push the steps from now on, and the range that opened a window ends.
+void leave_ranges_of(std::uint64_t thread) noexcept {
+    range_watch* const watch = active_watch.load();
+    if (watch == nullptr) return;
+    for (range_watch::entry& entry : watch->entries) {
+        std::uint64_t its = thread;
+        (void)entry.thread.compare_exchange_strong(its, 0);
+    }
+    if (window_opened_by.thread.load() != nullptr && window_opened_by.number.load() == thread) observe_last_pop();
+}
+
 bool is_on_its_thread(range_watch::entry& entry) noexcept {
-    const void* const here = &this_thread;
-    const void* first = nullptr;
-    return entry.first_thread.compare_exchange_strong(first, here) || first == here;
+    const std::uint64_t here = number_of_this_thread();
+    std::uint64_t its = entry.thread.load();
+    if (its == here) return true;
+    if (its != 0 || !observe_end_of_this_thread(leave_ranges_of)) return false;
+    return entry.thread.compare_exchange_strong(its, here);
 }
 
 }  // namespace
@@ -113,6 +126,9 @@ void remember_opener(const producer* thread, std::uint32_t domain, int level) no
         observe_last_pop();
         return;
     }
+    // Its producer's address may be that of another thread's after its end.
+    (void)observe_end_of_this_thread(leave_ranges_of);
+    window_opened_by.number.store(number_of_this_thread(), std::memory_order_relaxed);
     window_opened_by.domain.store(domain, std::memory_order_relaxed);
     window_opened_by.level.store(level, std::memory_order_relaxed);
     window_opened_by.thread.store(thread, std::memory_order_relaxed);

@@ -28,7 +28,7 @@ struct watched_range {
 };
 
 // Called on the thread that pushes or pops: before the push is recorded, and after the pop is. Only the thread that
-// pushed a step first reports steps. Returns true for a push of a capture range that opened a window. Its pop, on the
+// pushed a step first reports steps, and once that has ended the one that pushes one next. Returns true for a push of a capture range that opened a window. Its pop, on the
 // same thread, is then reported with `begins` false.
 using range_observer = bool (*)(range_use use, bool begins) noexcept;
 
@@ -42,6 +42,7 @@ inline std::atomic<range_watch*> active_watch{nullptr};
 // The push that opened a window: its thread, and its place on the stack of its domain.
 struct window_opener {
     std::atomic<const producer*> thread{nullptr};
+    std::atomic<std::uint64_t> number{0};  // of the thread (number_of_this_thread())
     std::atomic<std::uint32_t> domain{0};
     std::atomic<int> level{0};
 };

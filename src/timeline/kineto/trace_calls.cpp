@@ -24,8 +24,9 @@ const ids_by_name& ids_of(api_domain domain) {
         }
         return out;
     };
-    static const ids_by_name runtime = make(api_domain::runtime);
-    static const ids_by_name driver = make(api_domain::driver);
+    // Never destroyed: a thread may still use them while the process ends.
+    static const auto& runtime = *new const ids_by_name(make(api_domain::runtime));
+    static const auto& driver = *new const ids_by_name(make(api_domain::driver));
     return domain == api_domain::driver ? driver : runtime;
 }
 

@@ -16,7 +16,8 @@ constexpr std::int64_t time_limit_ns = 2'000'000'000'000'000'000;
 // The names that PyTorch's profilers have used since 1.8.
 trace_category category_of(std::string_view name) {
     using enum trace_category;
-    static const std::unordered_map<std::string_view, trace_category> known = {
+    // Never destroyed: a thread may still use it while the process ends.
+    static const auto& known = *new const std::unordered_map<std::string_view, trace_category>{
         {"", none},
         {"kernel", kernel},
         {"Kernel", kernel},
@@ -146,7 +147,8 @@ void take_row(json_scanner& in, std::int64_t& out) { take(in, out); }
 using take_arg = void (*)(json_scanner&, trace_args&);
 
 const std::unordered_map<std::string_view, take_arg>& known_args() {
-    static const std::unordered_map<std::string_view, take_arg> known = {
+    // Never destroyed: a thread may still use it while the process ends.
+    static const auto& known = *new const std::unordered_map<std::string_view, take_arg>{
         {"correlation", [](json_scanner& in, trace_args& a) { take(in, a.correlation); }},
         {"bytes", [](json_scanner& in, trace_args& a) { take(in, a.bytes); }},
         {"graph id", [](json_scanner& in, trace_args& a) { take(in, a.graph_id); }},
