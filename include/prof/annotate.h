@@ -21,9 +21,12 @@ extern "C" {
  * thread. Each call costs what an NVTX range costs: a clock read and a record, and one hash of the name, which is
  * copied.
  *
- * Any thread. No lock; memory is allocated only at the first record of a thread. They never set prof_last_error. The
- * first call of a process may begin its recording, as its first range does. In a signal handler that interrupts its
- * thread in the middle of a record they record nothing, and are safe.
+ * Any thread. No lock and no heap; the first record of a thread maps some memory. They never set prof_last_error. The
+ * first call of a process may begin its recording, as its first range does.
+ *
+ * Signal-safe, a thread's first call included. In a handler nothing is recorded if the handler interrupts its thread in
+ * the middle of a record, or if the call would be the first of its recording; the next call outside of a handler begins
+ * that.
  *
  * PROF_OK; PROF_WRONG_STATE while nothing is recorded; PROF_INVALID_ARGUMENT if a name is NULL, or if `attributes` has
  * another size or type than this version knows. */
@@ -78,8 +81,7 @@ int prof_name_category(uint32_t category, const char* name);
  * of threads may work for a place, any number of times, until the recording ends.
  *
  * These three cost a clock read and a record, like a range, so they are cheap enough for every task. They take no lock,
- * and allocate memory only at the first record of a thread. They never set prof_last_error. In a signal handler that
- * interrupts its thread in the middle of a record they record nothing. */
+ * and never set prof_last_error. Signal-safe, as ranges are. */
 
 /* A number for what is open on this thread here; 0 while nothing is recorded. */
 uint64_t prof_parent_here(void);
@@ -99,8 +101,7 @@ int prof_adopt_pop(void);
  * by prof_range_push, <prof/range.hpp> (PROF_RANGE, PROF_PHASE) or NVTX instead.
  *
  * Any thread. Each call costs what a range costs: a clock read and a record. They never set prof_last_error. The first
- * call of a process may begin its recording, as its first range does. In a signal handler that interrupts its thread in
- * the middle of a record they record nothing. */
+ * call of a process may begin its recording, as its first range does. Signal-safe, as ranges are. */
 
 /* Begins a phase. `name` is copied. `category` is stored with the range, like NVTX's; for a phase "step" it is one of
  * enum prof_step_witness.

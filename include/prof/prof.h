@@ -6,7 +6,8 @@
  * one of the codes in version.h. prof_last_error() then returns one line: what failed, where, and what to do. A NULL
  * that a comment does not allow is PROF_INVALID_ARGUMENT, and no crash.
  *
- * Threads: any thread may call any function, but not from a callback of CUPTI or NVTX. Unless a comment says otherwise,
+ * Threads: any thread may call any function, but not from a callback of CUPTI or NVTX. Exit handlers, and destructors of
+ * static, thread_local and thread-specific objects, may too. Unless a comment says otherwise,
  * a function takes locks and allocates memory, and it may wait for another such call that is under way.
  *
  * Signals: a signal handler may call only what a comment calls signal-safe. It must not call the others, prof_dump and
@@ -14,6 +15,9 @@
  * a recording there is the option control_signal (docs/guide/control.md). For a dump on a signal, block the signal in
  * all threads and call prof_dump on one that waits in sigwait. (A handler of Python's is no such handler: the
  * interpreter calls it outside of the signal.)
+ *
+ * Cancellation: no function is a cancellation point (pthread_cancel). A request to cancel the thread stays pending until
+ * the program's next one.
  *
  * Callbacks and the log sink of the program (prof_set_callback, prof_set_log) may call the functions that a comment
  * calls *readers*. All others return PROF_WRONG_STATE there.
@@ -42,7 +46,7 @@ extern "C" {
 /* --- Results ------------------------------------------------------------------------------------------------------ */
 
 /* The last failure on this thread, in one line; "" if there was none. Never NULL. Valid until the next prof_ call on
- * this thread. A reader; not signal-safe. Cost: a few nanoseconds. */
+ * this thread, also in destructors at its end. A reader; not signal-safe. Cost: a few nanoseconds. */
 const char* prof_last_error(void);
 
 /* A word for a value of enum prof_result: "ok", "invalid argument", "wrong state", "failed", and "unknown result" for
@@ -58,10 +62,11 @@ const char* prof_result_text(int result);
  *
  * PROF_INVALID_ARGUMENT for a bad setting; nothing is started. PROF_FAILED if the directory cannot be made or written;
  * nothing is started. PROF_WRONG_STATE if a recording is running that prof_start or `prof ctl` has started. A recording
- * that began by itself (prof_autostart) is completed first, as prof_stop does it, and keeps its capture.
+ * that began by itself (prof_autostart) is completed first, as prof_stop does it, and keeps its capture. PROF_FAILED
+ * while the capture of a recording that has ended waits for a disk that does not answer; nothing is started.
  *
- * Any thread; not signal-safe. Cost: a few
- * milliseconds. */
+ * Any thread; not signal-safe. Cost: a few milliseconds, and for a recording that began by itself those of prof_stop. A
+ * disk that does not answer is waited for six seconds at most. */
 int prof_start(const char* const* settings);
 
 /* From here on a recording begins by itself, as the options decide, at the first range or use of CUDA in the process;
@@ -81,9 +86,10 @@ int prof_autostart(void);
  * CUDA graphs are still observed, and CUPTI stays subscribed, after this and while paused.
  *
  * PROF_WRONG_STATE if no recording is running. PROF_FAILED if the capture or an export could not be written, also when
- * it waits for a disk that does not answer; the recording has ended then. Any thread; not signal-safe. Blocks until the
- * GPU has finished (all contexts are synchronised), for at most a second until no thread can be in CUPTI, and until the
- * exports are written. */
+ * it waits for a disk that has not answered for five seconds; the recording has ended then. In that case libprof
+ * completes the capture once the disk answers (PROF_EVENT_RECORDING_ENDED tells), and no recording can be started before
+ * that. Any thread; not signal-safe. Blocks until the GPU has finished (all contexts are synchronised), for at most a
+ * second until no thread can be in CUPTI, and until the exports are written. */
 int prof_stop(void);
 
 /* prof_pause ends the window in which everything is recorded, prof_resume opens another. The new window goes into the
@@ -295,14 +301,14 @@ int prof_set_callback(prof_callback callback, void* user, uint32_t kinds);
 
 enum prof_log_severity {
     PROF_LOG_WARNING = 1, /* something is not recorded, not written or not as asked */
-    PROF_LOG_ERROR = 2    /* nothing is recorded */
+    PROF_LOG_ERROR = 2    /* nothing is recorded, or what was recorded is lost, or has no end */
 };
 
 /* `line` is UTF-8 without a newline and lives until the sink returns. */
 typedef void (*prof_log_sink)(int severity, const char* line, void* user);
 
 /* Has `sink` called with every line that libprof would write to standard error; without a sink it writes the first such
- * line only, as "libprof: LINE". A line that is the same as the one before is passed on once. NULL: standard error
+ * line only, and after a warning the first error, as "libprof: LINE". A line that is the same as the one before is passed on once. NULL: standard error
  * again.
  *
  * Call it before anything else, so that no line comes before it. Threads, what a sink may call, what the return means,

@@ -67,10 +67,6 @@ bool background_thread::is_idle() {
 bool background_thread::wait_until_idle(std::chrono::milliseconds longest) {
     const auto idle = [&]() PROF_REQUIRES(mutex_) { return has_done_all(); };
     annotated_lock lock(mutex_);
-    if (longest == std::chrono::milliseconds::max()) {
-        changed_.wait(lock.native(), idle);
-        return true;
-    }
     return changed_.wait_for(lock.native(), longest, idle);
 }
 

@@ -26,8 +26,7 @@ public:
     // If there can be no thread, the task runs here and now. What a task throws is reported (out_of_memory.hpp).
     void post(std::function<void()> task) PROF_EXCLUDES(mutex_);
 
-    // Returns when all tasks posted so far are done; false if that takes longer than `longest`;
-    // max(): however long it takes.
+    // Returns when all tasks posted so far are done; false if that takes longer than `longest`.
     bool wait_until_idle(std::chrono::milliseconds longest) PROF_EXCLUDES(mutex_);
     bool is_idle() PROF_EXCLUDES(mutex_);
     // As wait_until_idle(), but false once the thread has used no processor time for as long as `standstill`. A later

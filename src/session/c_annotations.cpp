@@ -35,7 +35,8 @@ bool is_ready() noexcept {
     } catch (const std::exception& failure) {
         warn_once(failure.what());
     }
-    return installed_region() != nullptr;
+    // A forked child has no region yet if its first record is to begin its recording.
+    return installed_region() != nullptr || !gate_is_shut();
 }
 
 bool records() noexcept { return installed_region() != nullptr && !gate_is_shut(); }

@@ -20,6 +20,7 @@ namespace {
 // run after thread_local objects were destroyed, and may ask for it or set it.
 __thread const char* last_error __attribute__((tls_model("initial-exec"))) = "";
 __thread char* own_text __attribute__((tls_model("initial-exec"))) = nullptr;
+__thread std::size_t own_text_size __attribute__((tls_model("initial-exec"))) = 0;
 __thread int rounds_of_destructors __attribute__((tls_model("initial-exec"))) = 0;
 pthread_key_t own_text_key;
 pthread_once_t own_text_once = PTHREAD_ONCE_INIT;
@@ -27,6 +28,7 @@ pthread_once_t own_text_once = PTHREAD_ONCE_INIT;
 void free_own_text() noexcept {
     last_error = "";
     std::free(std::exchange(own_text, nullptr));
+    own_text_size = 0;
 }
 
 // At the end of a thread. Destructors of the program's that run later may still use the text, so it lives until the last
@@ -45,11 +47,23 @@ void make_own_text_key() noexcept { (void)pthread_key_create(&own_text_key, at_e
 const char* last_error_text() noexcept { return last_error; }
 
 int fail(prof_result code, std::string_view line) noexcept {
-    auto* const text = static_cast<char*>(std::malloc(line.size() + 1));
-    if (text != nullptr) text[line.copy(text, line.size())] = '\0';  // before the old text is freed: `line` may be in it
-    free_own_text();
-    own_text = text;
-    last_error = text != nullptr ? text : "out of memory";
+    constexpr std::size_t usual_size = 1024;
+    if (line.size() >= own_text_size) {
+        const std::size_t size = std::max(line.size() + 1, usual_size);
+        auto* const text = static_cast<char*>(std::malloc(size));
+        if (text == nullptr) {
+            last_error = "out of memory";
+            return code;
+        }
+        std::memcpy(text, line.data(), line.size());  // before the old text is freed: `line` may be in it
+        free_own_text();
+        own_text = text;
+        own_text_size = size;
+    } else {
+        std::memmove(own_text, line.data(), line.size());
+    }
+    own_text[line.size()] = '\0';
+    last_error = own_text;
     (void)pthread_once(&own_text_once, make_own_text_key);
     (void)pthread_setspecific(own_text_key, &own_text);
     return code;

@@ -232,7 +232,8 @@ outcome event_queue::replace(bool lines, TChange&& change) {
 void event_queue::move_lines_to_stderr() noexcept {
     if (!mutex_.try_lock()) return;
     for (; count_ != 0; --count_, first_ = (first_ + 1) % ring_.size()) {
-        if (ring_[first_].is_line) warn_once(ring_[first_].text);
+        const queued& first = ring_[first_];
+        if (first.is_line) warn_once(first.text, static_cast<prof_log_severity>(first.result));
     }
     mutex_.unlock();
 }

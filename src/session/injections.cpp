@@ -56,7 +56,8 @@ void report_nothing_recorded() {
     const cancellation_guard guard;
     if (has_nvtx || is_in_signal_handler() || dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr) return;
     warn_once(std::string{"nothing is recorded: "} + nvtx_variable + " and " + cuda_variable + " name another tool, " +
-              nvtx_tool());
+                  nvtx_tool(),
+              PROF_LOG_ERROR);
 }
 
 }  // namespace

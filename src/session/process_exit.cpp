@@ -64,7 +64,7 @@ void process_exit::end_here() noexcept {
 void process_exit::leave_unfinished(const char* why) noexcept {
     has_given_up_ = true;
     cupti_tracer::abandon();
-    warn_once(why);
+    warn_once(why, PROF_LOG_ERROR);
     progress_ = progress::complete;  // as far as it goes
 }
 
@@ -135,7 +135,7 @@ const char* process_exit::what_was_given_up() const noexcept {
 void process_exit::give_up(bool is_interrupted) noexcept {
     has_given_up_ = true;
     cupti_tracer::abandon();
-    warn_once(what_was_given_up());
+    warn_once(what_was_given_up(), PROF_LOG_ERROR);
     if (is_interrupted) {
         leave_control();
     } else {

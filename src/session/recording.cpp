@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/disk_watch.hpp"
 #include "base/json_text.hpp"
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
@@ -50,7 +51,7 @@ void recording_session::start_by_itself(const session_options& options) {
     // Its message may name a directory.
     if (started.code() != outcome_code::failed) return;
     const std::string line = message_safe(started.message());
-    warn_once(line);
+    warn_once(line, PROF_LOG_ERROR);
     note_loss(options.run_journal, line);
 }
 
@@ -80,7 +81,10 @@ void recording_session::prepare_for_cuda() {
 outcome recording_session::prepare_directory(const session_options& options) {
     constexpr std::chrono::milliseconds patience{1000};
     const auto prepared = std::make_shared<outcome>();
-    settling_.post([prepared, directory = options.output_dir] { *prepared = prof::prepare_directory(directory); });
+    settling_.post([prepared, directory = options.output_dir] {
+        const disk_call call;
+        *prepared = prof::prepare_directory(directory);
+    });
     return settling_.wait_until_idle(patience) ? *prepared : outcome{};
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -23,8 +24,14 @@ constexpr const char* no_answer_from_disk =
 
 constexpr const char* ended_by_program =
     "this recording began by itself, and ended where the program called prof_start; what followed is in a capture of "
-    "the "
-    "program's own recording";
+    "the program's own recording";
+
+constexpr const char* left_for_later =
+    "the capture's disk does not answer: the recording has ended, and its capture is completed once the disk answers; "
+    "no other recording can begin until then";
+constexpr const char* waits_for_recording_before =
+    "the disk does not answer on which the capture of the recording before is completed: nothing is started; call again "
+    "once it answers";
 
 }  // namespace
 
@@ -32,8 +39,9 @@ outcome recording_commands::start(const session_options& options, requester who)
     const session_lock command(mutex_);
     if (who == requester::program && runs_by_itself_) {
         windows_.keep_text("start_notice", ended_by_program);
-        complete(format::end_reason::stopped).ignore();  // it has said what failed
+        complete_stopped().ignore();  // it has said what failed
     }
+    if (is_left_behind()) return outcome::failed(waits_for_recording_before);
     const session_lock state(windows_.mutex());
     outcome begun = windows_.begin(options, who);
     if (begun.ok()) runs_by_itself_ = who == requester::itself;
@@ -42,9 +50,113 @@ outcome recording_commands::start(const session_options& options, requester who)
 
 outcome recording_commands::stop() {
     const session_lock command(mutex_);
-    outcome completed = complete(format::end_reason::stopped);
+    outcome completed = complete_stopped();
     if (parts_.rings.inherits()) parts_.rings.take_name_off();
     return completed;
+}
+
+bool recording_commands::is_left_behind() {
+    if (ending_.reached != ending::progress::left_behind) return false;
+    return !parts_.settling.await(longest_wait_for_disk);
+}
+
+// The settling thread does all that may have to wait for the disk. A thread of the program's waits for it as long as the
+// disk answers. After that the settling thread still has the drain thread, and completes the capture once it can.
+outcome recording_commands::complete_stopped() {
+    runs_by_itself_ = false;
+    {
+        const session_lock state(windows_.mutex());
+        const std::uint64_t open_window = windows_.open_window();
+        if (!windows_.end(false)) return outcome::wrong_state("no recording is running");
+        ending_.options = parts_.settings.options();
+        ending_.open_window = open_window;
+        ending_.steps = windows_.steps().begun();
+        ending_.reached = ending::progress::under_way;
+    }
+    waits_for_gpu_ = true;
+    try {
+        parts_.settling.post([this] { bring_to_end(); });
+    } catch (const std::bad_alloc&) {
+        bring_to_end();
+    }
+    if (!parts_.settling.await_while_disk_answers(longest_standstill)) {
+        auto reached = ending::progress::under_way;
+        if (ending_.reached.compare_exchange_strong(reached, ending::progress::left_behind)) {
+            return outcome::failed(left_for_later);
+        }
+    }
+    waits_for_gpu_ = false;
+    outcome completed = exports_of(ending_.has_capture, ending_.closed, true);
+    note_ended(ending_.steps, ending_.path, completed);
+    return completed;
+}
+
+// On the settling thread, which nobody but complete_stopped() has anything else to do for until it is done.
+void recording_commands::bring_to_end() {
+    const std::shared_ptr<drain_thread> drain = parts_.capture.take();
+    parts_.settling.note_drain(drain);
+    set_gate(recording_epoch, 0);  // what is drained last must come to an end
+    do_as_far_as_memory_goes([&] { parts_.gpu.settle(drain, false); });
+    waits_for_gpu_ = false;
+    ending_.has_capture = drain != nullptr;
+    ending_.closed = {};
+    if (drain != nullptr) {
+        describe_end(*drain);
+        ending_.closed = drain->finish(format::end_reason::stopped);
+        parts_.capture.keep_totals(*drain);
+    }
+    do_as_far_as_memory_goes([&] {
+        ending_.path.clear();
+        ending_.path = parts_.capture.absolute_path();
+        if (ending_.open_window != 0 && wants_event(PROF_EVENT_WINDOW_ENDED)) {
+            post_event(PROF_EVENT_WINDOW_ENDED, ending_.open_window, ending_.path, ending_.closed);
+        }
+        if (drain != nullptr && ending_.closed.ok()) parts_.exports.post_exports(ending_.options, ending_.path);
+    });
+    report_loss(*ending_.options, ending_.closed);
+    parts_.idle.begin();
+    if (ending_.reached.exchange(ending::progress::done) != ending::progress::left_behind) return;
+    // No thread of the program's waits any more. After the exports:
+    do_as_far_as_memory_goes([&] {
+        parts_.exports.post([this, steps = ending_.steps, path = ending_.path, closed = ending_.closed] {
+            note_ended(steps, path, closed);
+        });
+    });
+}
+
+// Waits for the exports. Their first failure, if the capture itself is complete (`closed`).
+outcome recording_commands::exports_of(bool has_capture, const outcome& closed, bool was_recording) {
+    const bool are_made = parts_.exports.wait_while_it_works(longest_standstill);
+    if (!closed.ok()) return closed;
+    if (!are_made) {
+        return outcome::failed("exports or a dump wait for a disk that does not answer; the recording has ended");
+    }
+    outcome exported = parts_.exports.first_failure();
+    if (has_capture) {
+        if (!exported.ok()) warn_once(exported.message());
+        return exported;
+    }
+    // Nothing was recorded, so there is no file, or all of it is written already.
+    if (const std::string missing = parts_.capture.missing(); !missing.empty()) {
+        warn_once(missing);
+    } else if (const std::string notice = earlier_nvtx_notice(); was_recording && !notice.empty()) {
+        warn_once("nothing was recorded; " + notice);
+    }
+    return exported;
+}
+
+void recording_commands::note_ended(std::uint64_t steps, const std::string& path, const outcome& completed) {
+    const session_lock state(windows_.mutex());
+    windows_.note_completed();
+    if (wants_event(PROF_EVENT_RECORDING_ENDED)) post_event(PROF_EVENT_RECORDING_ENDED, steps, path, completed);
+}
+
+void recording_commands::report_loss(const session_options& options, const outcome& closed) {
+    if (closed.ok()) return;
+    do_as_far_as_memory_goes([&] {
+        warn_once(closed.message(), PROF_LOG_ERROR);
+        note_loss(options.run_journal, closed.message());
+    });
 }
 
 // A program that ends is not held up by another thread that waits for a GPU which does not end. Then no thread
@@ -61,9 +173,9 @@ bool recording_commands::lock_at_exit() {
 
 void recording_commands::complete_at_exit() {
     refuse_control();
-    if (!lock_at_exit()) return;
+    if (!lock_at_exit()) return parts_.exit.note_disk(parts_.settling.disk_stands_still());
     const session_lock command(mutex_, std::adopt_lock);
-    complete(format::end_reason::exited).ignore();
+    complete_exited();
     announce_capture();
     if (parts_.exit.disk_stands_still() || !parts_.exports.is_idle() || !parts_.settling.is_idle()) return;
     parts_.exit.is_in_a_hurry() ? hurry_control() : close_control();
@@ -78,115 +190,70 @@ void recording_commands::announce_capture() {
                             : "capture: " + path + " (prof report " + path + ")");
 }
 
-outcome recording_commands::complete(format::end_reason reason) {
+void recording_commands::complete_exited() {
     runs_by_itself_ = false;
-    constexpr std::chrono::milliseconds for_ever = std::chrono::milliseconds::max();
-    const bool exits = reason == format::end_reason::exited;
     bool was_recording = false;
-    std::uint64_t open_window = 0;
-    recording_settings::snapshot options;
     {
         const session_lock state(windows_.mutex());
-        open_window = windows_.open_window();
-        was_recording = windows_.end(exits);
-        options = parts_.settings.options();
+        was_recording = windows_.end(true);
     }
     waits_for_gpu_ = true;
     // A program that ends is not held up by a GPU that does not.
-    const bool is_settled = exits ? parts_.settling.await_at_exit() : parts_.settling.wait_until_idle(for_ever);
+    const bool is_settled = parts_.settling.await_at_exit();
     const std::shared_ptr<drain_thread> drain = parts_.capture.take();
     if (drain == nullptr && !is_settled) return leave_to_settling_thread();
     parts_.settling.note_drain(drain);
-    if (exits && parts_.exit.is_in_a_hurry() && drain != nullptr) (void)drain->take_over();
-    if (was_recording || exits) {
-        set_gate(recording_epoch, 0);  // what is drained last must come to an end
-        if (is_settled) do_as_far_as_memory_goes([&] { parts_.gpu.settle(drain, exits); });
-    }
-    if (exits) parts_.exit.note_left_cupti(drain);
+    if (parts_.exit.is_in_a_hurry() && drain != nullptr) (void)drain->take_over();
+    set_gate(recording_epoch, 0);  // what is drained last must come to an end
+    if (is_settled) do_as_far_as_memory_goes([&] { parts_.gpu.settle(drain, true); });
+    parts_.exit.note_left_cupti(drain);
     if (!is_settled) cupti_tracer::abandon();
     waits_for_gpu_ = false;
-    if (exits) {
+    {
         const session_lock state(windows_.mutex());
         parts_.idle.stop();
     }
-    outcome completed = complete_recording(was_recording, drain, options, reason, open_window);
+    close_exited(drain, was_recording);
     const session_lock state(windows_.mutex());
     windows_.note_completed();
-    if (was_recording && wants_event(PROF_EVENT_RECORDING_ENDED)) {
-        post_event(PROF_EVENT_RECORDING_ENDED, windows_.steps().begun(), parts_.capture.absolute_path(), completed);
-    }
-    return completed;
 }
 
-// At exit: the capture belongs to a window whose last records are still being brought in. It has no end, and needs its
-// rings.
-outcome recording_commands::leave_to_settling_thread() {
+// The capture belongs to a window, or to a recording, whose last records are still being brought in. It has no end, and
+// needs its rings.
+void recording_commands::leave_to_settling_thread() {
     parts_.exit.note_disk(parts_.settling.disk_stands_still());
     set_gate(recording_epoch, 0);
     parts_.exit.note_left_cupti(nullptr);
     waits_for_gpu_ = false;
-    return outcome::failed({});
 }
 
-// At exit a disk that does not answer is not waited for (process_exit::disk_stands_still): the capture stays as it is.
-outcome recording_commands::close_capture(drain_thread& drain, format::end_reason reason) {
+void recording_commands::describe_end(drain_thread& drain) {
     do_as_far_as_memory_goes([&] {
         drain.set_property("steps", std::to_string(windows_.steps().begun()));
         parts_.capture.report_taken_variables(drain);
         parts_.settling.report_skipped_windows(drain);
     });
-    const bool exits = reason == format::end_reason::exited;
-    parts_.exit.note_disk(exits && !drain.is_finished(reason, longest_standstill));
-    if (parts_.exit.disk_stands_still()) return outcome::failed({});
-    outcome finished = parts_.exit.is_on_end_thread() ? drain.close(reason) : drain.finish(reason);
-    parts_.capture.keep_totals(drain);
-    return finished;
 }
 
-outcome recording_commands::complete_recording(bool was_recording, const std::shared_ptr<drain_thread>& drain,
-                                               const recording_settings::snapshot& options, format::end_reason reason,
-                                               std::uint64_t open_window) {
-    const bool exits = reason == format::end_reason::exited;
+// A disk that does not answer is not waited for (process_exit::disk_stands_still): the capture stays as it is.
+void recording_commands::close_exited(const std::shared_ptr<drain_thread>& drain, bool was_recording) {
+    const recording_settings::snapshot options = parts_.settings.options();
     outcome closed;
     if (drain != nullptr) {
-        closed = close_capture(*drain, reason);
-        if (parts_.exit.disk_stands_still()) return closed;
+        describe_end(*drain);
+        constexpr auto exited = format::end_reason::exited;
+        parts_.exit.note_disk(!drain->is_finished(exited, longest_standstill));
+        if (parts_.exit.disk_stands_still()) return;
+        closed = parts_.exit.is_on_end_thread() ? drain->close(exited) : drain->finish(exited);
+        parts_.capture.keep_totals(*drain);
     }
-    if (open_window != 0 && wants_event(PROF_EVENT_WINDOW_ENDED)) {
-        post_event(PROF_EVENT_WINDOW_ENDED, open_window, parts_.capture.absolute_path(), closed);
-    }
-    if (exits) {
-        parts_.exit.note_closed();
-        // The rings are not needed any more; exports may take longer than the process is given.
-        parts_.rings.take_name_off();
-        if (!parts_.exit.has_given_up()) parts_.rings.remove_file();
-    } else if (was_recording) {
-        const session_lock state(windows_.mutex());
-        parts_.idle.begin();
-    }
+    parts_.exit.note_closed();
+    // The rings are not needed any more; exports may take longer than the process is given.
+    parts_.rings.take_name_off();
+    if (!parts_.exit.has_given_up()) parts_.rings.remove_file();
     if (drain != nullptr && closed.ok()) parts_.exports.post_exports(options, parts_.capture.absolute_path());
-    if (!parts_.exports.wait_while_it_works(longest_standstill)) {
-        if (!closed.ok()) return closed;
-        return outcome::failed("exports or a dump wait for a disk that does not answer; the recording has ended");
-    }
-    if (!closed.ok()) {
-        warn_once(closed.message());
-        note_loss(options->run_journal, closed.message());
-        return closed;
-    }
-    outcome exported = parts_.exports.first_failure();
-    if (drain == nullptr) {
-        // Nothing was recorded, so there is no file, or all of it is written already.
-        if (const std::string missing = parts_.capture.missing(); !missing.empty()) {
-            warn_once(missing);
-        } else if (const std::string notice = earlier_nvtx_notice(); was_recording && !notice.empty()) {
-            warn_once("nothing was recorded; " + notice);
-        }
-        if (!was_recording) return outcome::wrong_state("no recording is running");
-        return exported;
-    }
-    if (!exported.ok()) warn_once(exported.message());
-    return exported;
+    exports_of(drain != nullptr, closed, was_recording).ignore();
+    report_loss(*options, closed);
 }
 
 outcome recording_commands::sync() {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "session/deadline.hpp"
@@ -16,6 +17,25 @@ constexpr std::chrono::milliseconds between_checks_whether_settled{10};
 constexpr auto between_checks_ns =
     static_cast<std::uint64_t>(std::chrono::nanoseconds(between_checks_whether_settled).count());
 
+// While the machine or this process stands still, the disk seems to. So what a check is late by is added to the limit.
+class process_pause {
+public:
+    template <typename TCheck>
+    bool after(TCheck check) {
+        const std::uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+        const bool holds = check();
+        const std::uint64_t took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+        if (took_ns > between_checks_ns) late_ns_ += took_ns - between_checks_ns;
+        return holds;
+    }
+    // Of a call that began this long ago, only the time since then can have been a pause.
+    void forget_before(std::uint64_t age_ns) noexcept { late_ns_ = std::min(late_ns_, age_ns); }
+    std::uint64_t late_ns() const noexcept { return late_ns_; }
+
+private:
+    std::uint64_t late_ns_ = 0;
+};
+
 }  // namespace
 
 void settling_thread::note_drain(const std::shared_ptr<drain_thread>& drain) {
@@ -23,24 +43,44 @@ void settling_thread::note_drain(const std::shared_ptr<drain_thread>& drain) {
     drain_ = drain;
 }
 
+void settling_thread::post(std::function<void()> task) {
+    thread_.post([this, work = std::move(task)] {
+        disk_.watch_this_thread();
+        work();
+    });
+}
+
+std::shared_ptr<drain_thread> settling_thread::noted_drain() {
+    const session_lock lock(mutex_);
+    return drain_.lock();
+}
+
 bool settling_thread::await(std::chrono::nanoseconds patience) {
     const auto limit = static_cast<std::uint64_t>(patience.count());
-    std::shared_ptr<drain_thread> drain;
-    {
-        const session_lock lock(mutex_);
-        drain = drain_.lock();
-    }
+    const std::shared_ptr<drain_thread> drain = noted_drain();
     const std::uint64_t before = drain == nullptr ? 0 : drain->disk().spent_ns();
-    // While the machine or this process stands still, the disk seems to: what a check is late by is added to the limit.
-    std::uint64_t late_ns = 0;
+    const std::uint64_t own_before = disk_.spent_ns();
+    process_pause pause;
     for (;;) {
-        const std::uint64_t check_ns = clock_ns(CLOCK_MONOTONIC);
-        if (thread_.wait_until_idle(between_checks_whether_settled)) return true;
-        const std::uint64_t took_ns = clock_ns(CLOCK_MONOTONIC) - check_ns;
-        if (took_ns > between_checks_ns) late_ns += took_ns - between_checks_ns;
-        if (drain == nullptr) continue;
-        const disk_watch& disk = drain->disk();
-        if (std::max(disk.standstill_ns(), disk.spent_since(before)) > limit + late_ns) return false;
+        if (pause.after([&] { return thread_.wait_until_idle(between_checks_whether_settled); })) return true;
+        std::uint64_t taken_ns = std::max(disk_.standstill_ns(), disk_.spent_since(own_before));
+        if (drain != nullptr) {
+            taken_ns = std::max({taken_ns, drain->disk().standstill_ns(), drain->disk().spent_since(before)});
+        }
+        if (taken_ns > limit + pause.late_ns()) return false;
+    }
+}
+
+bool settling_thread::await_while_disk_answers(std::chrono::nanoseconds patience) {
+    const auto limit = static_cast<std::uint64_t>(patience.count());
+    process_pause pause;
+    for (;;) {
+        if (pause.after([&] { return thread_.wait_until_idle(between_checks_whether_settled); })) return true;
+        const std::shared_ptr<drain_thread> drain = noted_drain();  // a task may note another
+        const std::uint64_t standstill_ns =
+            std::max(disk_.standstill_ns(), drain == nullptr ? 0 : drain->disk().standstill_ns());
+        if (standstill_ns < limit) pause.forget_before(standstill_ns);
+        if (standstill_ns > limit + pause.late_ns()) return false;
     }
 }
 
@@ -53,15 +93,12 @@ bool settling_thread::await_at_exit() {
 }
 
 bool settling_thread::disk_stands_still() {
-    std::shared_ptr<drain_thread> settling;
-    {
-        const session_lock lock(mutex_);
-        settling = drain_.lock();
-    }
-    for (const auto& drain : {settling, capture_.drain()}) {
-        if (drain != nullptr && std::chrono::nanoseconds(drain->disk().standstill_ns()) >= longest_standstill) {
-            return true;
-        }
+    const auto stands_still = [](const disk_watch& disk) {
+        return std::chrono::nanoseconds(disk.standstill_ns()) >= longest_standstill;
+    };
+    if (stands_still(disk_)) return true;
+    for (const auto& drain : {noted_drain(), capture_.drain()}) {
+        if (drain != nullptr && stands_still(drain->disk())) return true;
     }
     return false;
 }

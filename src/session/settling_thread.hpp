@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/disk_watch.hpp"
 #include "collect/drain_thread.hpp"
 #include "session/background.hpp"
 #include "session/capture_in_progress.hpp"
@@ -23,20 +24,24 @@ class settling_thread {
 public:
     explicit settling_thread(capture_in_progress& capture) noexcept : capture_(capture) {}
 
-    // Runs on this thread after all earlier tasks (background.hpp).
-    void post(std::function<void()> task) { thread_.post(std::move(task)); }
+    // Runs on this thread after all earlier tasks (background.hpp). A task that calls the storage itself holds a
+    // disk_call meanwhile.
+    void post(std::function<void()> task);
     // A window or the recording ends, and its records are brought in by this drain thread. Null: there is none.
     void note_drain(const std::shared_ptr<drain_thread>& drain) PROF_EXCLUDES(mutex_);
 
     bool is_idle() { return thread_.is_idle(); }
-    // False if that takes longer than `longest`; max(): however long it takes.
+    // False if that takes longer than `longest`.
     bool wait_until_idle(std::chrono::milliseconds longest) { return thread_.wait_until_idle(longest); }
     // Returns when all tasks are done, as long as that takes, but not while calls to the disk take more than `patience`
     // of the time in which this process runs: then false.
     bool await(std::chrono::nanoseconds patience) PROF_EXCLUDES(mutex_);
+    // The same for a caller that waits as long as the disk answers, however slowly: false once one call to it has taken
+    // as long as `patience`.
+    bool await_while_disk_answers(std::chrono::nanoseconds patience) PROF_EXCLUDES(mutex_);
     // The same at exit: a GPU that does not end, and a disk that does not answer, are given five seconds in all.
     bool await_at_exit() PROF_EXCLUDES(mutex_);
-    // A drain thread that is waited for has been in one call to the disk for five seconds.
+    // This thread, or a drain thread that is waited for, has been in one call to the disk for five seconds.
     bool disk_stands_still() PROF_EXCLUDES(mutex_);
 
     // A window was not opened, since the disk did not answer while the one before was brought in.
@@ -45,7 +50,10 @@ public:
     void report_skipped_windows(drain_thread& drain) const;
 
 private:
+    std::shared_ptr<drain_thread> noted_drain() PROF_EXCLUDES(mutex_);
+
     capture_in_progress& capture_;
+    disk_watch disk_;  // the calls of this thread itself
     background_thread thread_{"prof-settle"};
     std::atomic<std::uint64_t> skipped_windows_{0};  // in this recording
     session_mutex mutex_;

@@ -66,9 +66,13 @@ void write_line(std::string_view line) noexcept { (void)try_write_line(line); }
 
 void warn_once(std::string_view line, prof_log_severity severity) noexcept {
     if (post_line(severity, line)) return;
-    static std::atomic<bool> is_written{false};
-    if (is_written.exchange(true)) return;
-    if (!try_write_line(line)) is_written = false;
+    static std::atomic<int> worst_written{0};
+    int before = worst_written.load();
+    do {
+        if (before >= severity) return;
+    } while (!worst_written.compare_exchange_weak(before, severity));
+    int own = severity;
+    if (!try_write_line(line)) (void)worst_written.compare_exchange_strong(own, before);
 }
 
 }  // namespace prof

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one line that libprof writes to stderr, or passes to the program's sink.
+// The line that libprof writes to stderr, or passes to the program's sink.
 #pragma once
 
 #include <prof/prof.h>
@@ -9,7 +9,8 @@
 namespace prof {
 
 // Writes "libprof: LINE" to stderr, at most once in the life of the process: the first line that can be written without
-// a wait. Never writes to stdout. Raises no signal where the reader is gone. A few system calls, no lock, no
+// a wait. After a warning the first error is written, too, so that a small loss does not hide that of the recording.
+// Never writes to stdout. Raises no signal where the reader is gone. A few system calls, no lock, no
 // allocation; any thread.
 //
 // If the program has a sink for such lines (prof_set_log), the line is queued for that instead, and so is each later

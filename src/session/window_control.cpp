@@ -88,7 +88,7 @@ bool window_control::end(bool exits) {
     if (windows_.is_open()) windows_.close(steps_.current(), false);
     windows_.shut();
     const bool was_recording = is_recording_.exchange(false);
-    is_completing_ = was_recording || exits;
+    if (was_recording || exits) is_completing_ = true;  // else that of the recording before may not be over
     if (was_recording) windows_.note_change();
     // Not at exit: then it may be the allocator that the program stands still in.
     if (!exits) windows_.leave_to_children();

@@ -128,7 +128,6 @@ struct fault_report {
     std::atomic<std::uint32_t> calls[faulty_calls];
     std::atomic<std::uint32_t> met[most_faults];  // by the fault's place in the list
     std::atomic<std::uint32_t> children_killed;   // not the program itself; `met` does not count these
-    std::atomic<bool> capture_is_blocked;         // a call of the drain thread's, not of another's
 };
 
 }  // namespace prof::test

@@ -150,7 +150,6 @@ void apply(const fault& what, verdict& out) {
             sleep_ms(what.argument);
             break;
         case fault_effect::block:
-            if (is_thread("prof-drain") && getpid() == program) report->capture_is_blocked = true;
             while (is_thread("prof-")) pause();
             break;
         case fault_effect::kill:

@@ -147,9 +147,7 @@ int command(const char* name, recorded after, bool changes = true) {
     const std::uint32_t phase = written->phase.load();
     const recorded was = written->phases[phase].load();
     if (changes) ++written->phase;
-    written->is_in_stop = std::strcmp(name, "prof_stop") == 0;
     const int result = call();
-    written->is_in_stop = false;
     if (result == PROF_FAILED) ++written->failed_commands;
     if (!changes) return result;
     written->phases[phase + 2] = result == PROF_OK ? after : result == PROF_WRONG_STATE ? was : recorded::unknown;

@@ -57,7 +57,6 @@ struct journal {
     std::atomic<std::uint32_t> children{0};                   // each may have its one line
     std::atomic<std::uint64_t> longest_ns{0};                 // that one range or launch took
     std::atomic<std::int32_t> pid{0};
-    std::atomic<bool> is_in_stop{false};  // prof_stop is under way
     std::array<journal_area, most_threads> threads{};
 };
 

@@ -42,6 +42,16 @@ TEST_F(FirstRange, AllowsARangeInASignalHandler) {
     EXPECT_THAT(ranges_of("signal", 1), ElementsAre(ElementsAre(Pair("first", 1), Pair("later", 3))));
 }
 
+// The header keeps what it finds out about the tool at the first range of the process, and of each place in the source.
+TEST_F(FirstRange, AllowsARangeOfTheHeaderInASignalHandler) {
+    EXPECT_THAT(ranges_of("header-signal", 1), ElementsAre(ElementsAre(Pair("first", 1), Pair("later", 3))));
+}
+
+TEST_F(FirstRange, AllowsAForkWhileTheHeaderFindsTheTool) {
+    EXPECT_THAT(ranges_of("header-fork", 2),
+                UnorderedElementsAre(ElementsAre(Pair("child's", 1)), ElementsAre(Pair("first", 1), Pair("later", 3))));
+}
+
 TEST_F(FirstRange, AllowsAForkOnAnotherThread) {
     EXPECT_THAT(ranges_of("fork", 2),
                 UnorderedElementsAre(ElementsAre(Pair("child's", 1)), ElementsAre(Pair("first", 1), Pair("later", 3))));

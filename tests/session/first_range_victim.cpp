@@ -2,11 +2,11 @@
 // Makes its first range, with which NVTX loads libprof and libprof starts to record (in_start.cpp, preloaded, says
 // when), and something else happens meanwhile:
 //
-//   first_range_victim signal | fork | thread
+//   first_range_victim signal | fork | thread | header-signal | header-fork
 //
 // Its ranges are "first", then "later" three times. signal: a handler on that thread makes a range. fork: another
 // thread forks a child, which makes a range "child's" and exits. thread: another thread makes its first range, of a
-// domain and with a registered name.
+// domain and with a registered name. header-: its ranges are those of <prof/range.hpp>, each of its own place there.
 #include <nvtx3/nvToolsExt.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,6 +15,7 @@
 #include <chrono>
 #include <functional>
 #include <semaphore>
+#include <string_view>
 #include <thread>
 
 #include "session/scenes.hpp"
@@ -25,9 +26,32 @@ using prof::test::expect;
 
 std::function<void()> meanwhile = [] {};
 
+bool uses_header = false;
+
+void header_range(std::string_view name) {
+    if (name == "first") {
+        PROF_RANGE("first");
+    } else if (name == "later") {
+        PROF_RANGE("later");
+    } else if (name == "child's") {
+        PROF_RANGE("child's");
+    } else {
+        PROF_RANGE("a handler's");
+    }
+}
+
 void range(const char* name) {
+    if (uses_header) return header_range(name);
     nvtxRangePushA(name);
     nvtxRangePop();
+}
+
+// The same scene with the ranges of the header.
+auto by_header(void (*scene)()) {
+    return [scene] {
+        uses_header = true;
+        scene();
+    };
 }
 
 void ranges() {
@@ -110,5 +134,9 @@ extern "C" __attribute__((visibility("default"))) void in_start() { meanwhile();
 
 int main(int, char** argv) {
     return prof::test::play(argv[1],
-                            {{"signal", signal_meanwhile}, {"fork", fork_meanwhile}, {"thread", thread_meanwhile}});
+                            {{"signal", signal_meanwhile},
+                             {"fork", fork_meanwhile},
+                             {"thread", thread_meanwhile},
+                             {"header-signal", by_header(signal_meanwhile)},
+                             {"header-fork", by_header(fork_meanwhile)}});
 }

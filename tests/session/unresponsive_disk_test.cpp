@@ -16,6 +16,10 @@
 namespace prof::test {
 namespace {
 
+constexpr const char* no_end =
+    "libprof: the program ended while the capture's disk did not answer: the capture has no end; prof seal puts into it "
+    "what was kept\n";
+
 struct UnresponsiveDisk : testing::Test {
     struct run {
         scratch_directory scratch;
@@ -65,10 +69,7 @@ TEST_F(UnresponsiveDisk, DoesNotBlockTheEndOfTheProcess) {
     begin("exit-paused", {{"PROF_EXPORT_EACH", "window"}});
     for (const std::string mode : {"exit", "exit-in-stop", "before-exit", "exit-paused"}) {
         const process_result result = end(mode);
-        const std::string why =
-            mode == "exit-in-stop" ? "a call to libprof or CUDA was under way" : "the capture's disk did not answer";
-        EXPECT_EQ(result.err, "libprof: the program ended while " + why +
-                                  ": the capture has no end; prof seal puts into it what was kept\n");
+        EXPECT_EQ(result.err, no_end) << mode;
         const timeline data = captured(mode);
         EXPECT_FALSE(data.quality.ended) << mode;
         EXPECT_EQ(data.ranges.size(), 40U) << mode;
@@ -88,6 +89,33 @@ TEST_F(UnresponsiveDisk, DoesNotBlockTheEndOfTheProcess) {
     EXPECT_TRUE(captured("exports").quality.ended);
     // Nobody needs them while exports are made, however the process ends then.
     EXPECT_TRUE(runs.at("exports").scratch.files(".rings").empty());
+}
+
+// What is recorded until prof_stop, or until prof_start replaces the recording, is in its capture once the disk answers.
+// Until then no other recording is begun.
+TEST_F(UnresponsiveDisk, DoesNotBlockAStopOrTheStartThatStops) {
+    for (const char* const mode : {"stop", "start", "start-paused"}) begin(mode, {{"PROF_EXPORT", "none"}});
+    begin("stop-and-exit");
+    for (const std::string mode : {"stop", "start", "start-paused"}) {
+        EXPECT_EQ(end(mode).err, "") << mode;
+        const auto found = runs.at(mode).scratch.files(".prof");
+        ASSERT_EQ(found.size(), 2U) << mode;
+        std::vector<std::size_t> ranges;
+        for (const std::string& path : found) {
+            const timeline data = load_timeline(path);
+            EXPECT_TRUE(data.quality.ended) << mode;
+            EXPECT_TRUE(data.quality.dropped.empty()) << mode;
+            EXPECT_EQ(data.ops.size(), data.ranges.size()) << mode;
+            ranges.push_back(data.ranges.size());
+        }
+        std::sort(ranges.begin(), ranges.end());
+        EXPECT_EQ(ranges, (std::vector<std::size_t>{20, 40})) << mode;
+        EXPECT_TRUE(runs.at(mode).scratch.files(".rings").empty()) << mode;
+    }
+    EXPECT_EQ(end("stop-and-exit").err, no_end);
+    const timeline data = captured("stop-and-exit");
+    EXPECT_FALSE(data.quality.ended);
+    EXPECT_EQ(data.ranges.size(), 40U);
 }
 
 TEST_F(UnresponsiveDisk, DoesNotBlockAResume) {

@@ -2,7 +2,7 @@
 // A program whose capture's disk stops to answer (slow_disk.cpp, preloaded), and stays so:
 //
 //   unresponsive_disk_victim exit | exit-first | exit-in-stop | exit-paused | before-exit | resume | stopped | steps |
-//   exports
+//   exports | stop | stop-and-exit | start | start-paused
 //
 // Each step has a range and a launch. exit: half of 40 steps are taken in, then the disk is silent, and the program
 // ends. exit-first: it is silent from the beginning on. exit-in-stop: another thread is in prof_stop when the program
@@ -10,7 +10,10 @@
 // fail. resume: a pause, and a resume, which fails; then the disk answers, and a resume succeeds. stopped: the process
 // is stopped for a second during a resume, which succeeds all the same: the disk answers soon after. steps: 40 steps by
 // prof_step, of which the disk is silent from the 10th to the 30th; none may be held up. exports: it is silent for
-// exports alone. Prints "done", and ends with status 3.
+// exports alone. stop: prof_stop and another prof_start, which fail; then the disk answers, the recording before is
+// completed, and another one is made. stop-and-exit: the program ends instead. start: the recording that began by itself
+// is to be replaced by prof_start, which fails, and succeeds once the disk answers. start-paused: it is paused before.
+// Prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>
@@ -21,6 +24,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <string_view>
 #include <thread>
@@ -69,6 +73,46 @@ void pause_and_resume(cudaStream_t stream) {
     call_disk("slow_disk_release");
     while (prof_resume() != PROF_OK) std::this_thread::yield();
     steps(stream, 20);
+}
+
+// How long a call takes, in seconds.
+template <typename TCall>
+double seconds_of(TCall&& call) {
+    const auto begin = clock_type::now();
+    call();
+    return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
+
+constexpr double longest_wait = 12;  // five seconds, on a busy machine
+
+void expect_no_answer(int result, const char* what) {
+    expect(result == PROF_FAILED, what);
+    expect(std::string_view{prof_last_error()}.find("does not answer") != std::string_view::npos, what);
+}
+
+std::uint32_t present_state() {
+    prof_status status{};
+    (void)prof_get_status(&status, sizeof status);
+    return status.state;
+}
+
+void stop_in_vain() {
+    const double took = seconds_of([] { expect_no_answer(prof_stop(), "prof_stop fails"); });
+    expect(took > 4 && took < longest_wait, "prof_stop waits for five seconds");
+    expect(prof_is_recording() == 0 && prof_stop() == PROF_WRONG_STATE, "the recording has ended");
+    expect(present_state() == PROF_STATE_COMPLETING, "its capture is being completed");
+}
+
+// The recording that has ended is completed once the disk answers, and another one can be made.
+void record_once_the_disk_answers(cudaStream_t stream) {
+    const double took = seconds_of([] { expect_no_answer(prof_start(nullptr), "prof_start fails"); });
+    expect(took < longest_wait, "prof_start does not wait for long");
+    step(stream);  // of no recording
+    call_disk("slow_disk_release");
+    while (prof_start(nullptr) != PROF_OK) std::this_thread::yield();
+    steps(stream, 20);
+    expect(prof_stop() == PROF_OK, "prof_stop");
+    expect(present_state() == PROF_STATE_IDLE, "nothing is left to be done");
 }
 
 // On a thread beside the one that is to be in a call by then.
@@ -140,6 +184,9 @@ int main(int, char** argv) {
         if (mode == "resume") pause_and_resume(stream);
         if (mode == "stopped") resume_while_stopped(stream);
     }
+    if (mode.starts_with("stop-") || mode == "stop") stop_in_vain();
+    if (mode == "start-paused") expect(prof_pause() == PROF_OK, "prof_pause");
+    if (mode == "stop" || mode.starts_with("start")) record_once_the_disk_answers(stream);
     if (mode == "exit-in-stop") stop_on_another_thread();
     if (mode == "exit-paused") expect(prof_pause() == PROF_OK, "prof_pause");
     if (mode == "before-exit") {

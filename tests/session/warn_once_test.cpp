@@ -10,7 +10,9 @@
 
 #include <array>
 #include <climits>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "session/warn_once.hpp"
 
@@ -108,6 +110,26 @@ TEST(WarnOnce, WritesALaterLineOnceThereIsRoom) {
         _exit(read_some(ends[0]) == "libprof: second\n" ? went_on : 1);
     };
     EXPECT_EXIT(complain(), testing::ExitedWithCode(went_on), "");
+}
+
+// A small loss does not hide that of everything.
+TEST(WarnOnce, WritesTheFirstErrorAfterAWarning) {
+    const auto complain = [](std::initializer_list<prof_log_severity> severities, std::string_view expected) {
+        const auto ends = two_ends(kind::pipe);
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        dup2(ends[1], STDERR_FILENO);
+        char line[] = "1";
+        for (const prof_log_severity severity : severities) {
+            warn_once(line, severity);
+            ++line[0];
+        }
+        _exit(read_some(ends[0]) == expected ? went_on : 1);
+    };
+    constexpr auto warning = PROF_LOG_WARNING;
+    constexpr auto error = PROF_LOG_ERROR;
+    const testing::ExitedWithCode as_expected(went_on);
+    EXPECT_EXIT(complain({warning, warning, error, error, warning}, "libprof: 1\nlibprof: 3\n"), as_expected, "");
+    EXPECT_EXIT(complain({error, error, warning}, "libprof: 1\n"), as_expected, "");
 }
 
 TEST(WarnOnce, SurvivesTheFileSizeLimit) {
