@@ -6,9 +6,9 @@
  * one of the codes in version.h. prof_last_error() then returns one line: what failed, where, and what to do. A NULL
  * that a comment does not allow is PROF_INVALID_ARGUMENT, and no crash.
  *
- * Threads: any thread may call any function, but not from a callback of CUPTI or NVTX. Exit handlers, and destructors of
- * static, thread_local and thread-specific objects, may too. Unless a comment says otherwise,
- * a function takes locks and allocates memory, and it may wait for another such call that is under way.
+ * Threads: any thread may call any function, but not from a callback of CUPTI or NVTX. Exit handlers, and destructors
+ * of static, thread_local and thread-specific objects, may too. Unless a comment says otherwise, a function takes locks
+ * and allocates memory, and it may wait for another such call that is under way.
  *
  * Signals: a signal handler may call only what a comment calls signal-safe. It must not call the others, prof_dump and
  * prof_stop included: the handler may have interrupted the very lock that they take. For a signal that stops or starts
@@ -16,8 +16,8 @@
  * all threads and call prof_dump on one that waits in sigwait. (A handler of Python's is no such handler: the
  * interpreter calls it outside of the signal.)
  *
- * Cancellation: no function is a cancellation point (pthread_cancel). A request to cancel the thread stays pending until
- * the program's next one.
+ * Cancellation: no function is a cancellation point (pthread_cancel). A request to cancel the thread stays pending
+ * until the program's next one.
  *
  * Callbacks and the log sink of the program (prof_set_callback, prof_set_log) may call the functions that a comment
  * calls *readers*. All others return PROF_WRONG_STATE there.
@@ -87,9 +87,9 @@ int prof_autostart(void);
  *
  * PROF_WRONG_STATE if no recording is running. PROF_FAILED if the capture or an export could not be written, also when
  * it waits for a disk that has not answered for five seconds; the recording has ended then. In that case libprof
- * completes the capture once the disk answers (PROF_EVENT_RECORDING_ENDED tells), and no recording can be started before
- * that. Any thread; not signal-safe. Blocks until the GPU has finished (all contexts are synchronised), for at most a
- * second until no thread can be in CUPTI, and until the exports are written. */
+ * completes the capture once the disk answers (PROF_EVENT_RECORDING_ENDED tells), and no recording can be started
+ * before that. Any thread; not signal-safe. Blocks until the GPU has finished (all contexts are synchronised), for at
+ * most a second until no thread can be in CUPTI, and until the exports are written. */
 int prof_stop(void);
 
 /* prof_pause ends the window in which everything is recorded, prof_resume opens another. The new window goes into the
@@ -308,8 +308,8 @@ enum prof_log_severity {
 typedef void (*prof_log_sink)(int severity, const char* line, void* user);
 
 /* Has `sink` called with every line that libprof would write to standard error; without a sink it writes the first such
- * line only, and after a warning the first error, as "libprof: LINE". A line that is the same as the one before is passed on once. NULL: standard error
- * again.
+ * line only, and after a warning the first error, as "libprof: LINE". A line that is the same as the one before is
+ * passed on once. NULL: standard error again.
  *
  * Call it before anything else, so that no line comes before it. Threads, what a sink may call, what the return means,
  * and errors: as prof_set_callback. Standard error gets the line nevertheless if 1024 are waiting, there is no memory,

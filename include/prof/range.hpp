@@ -221,8 +221,8 @@ public:
 private:
     enum state : std::uint32_t { unknown, being_stored, stored };
 
-    // Only the copy is made by one thread alone. That thread may be missing all the same: it was about to store when the
-    // process was forked, or it waits for the signal handler that this is in. So the wait for it has an end.
+    // Only the copy is made by one thread alone. That thread may be missing all the same: it was about to store when
+    // the process was forked, or it waits for the signal handler that this is in. So the wait for it has an end.
     template <typename TFind>
     [[gnu::noinline, gnu::cold]] const TValue& store(TFind find) noexcept {
         static constexpr TValue none = TValue::none();

@@ -45,8 +45,7 @@ pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
 // Not from the heap: a signal handler may make a thread's first range, and may have interrupted the allocator.
 producer* make_producer() noexcept {
-    void* const memory =
-        mmap(nullptr, sizeof(producer), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* const memory = mmap(nullptr, sizeof(producer), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? nullptr : ::new (memory) producer;
 }
 

@@ -35,8 +35,7 @@ bool is_ready() noexcept {
     } catch (const std::exception& failure) {
         warn_once(failure.what());
     }
-    // A forked child has no region yet if its first record is to begin its recording.
-    return installed_region() != nullptr || !gate_is_shut();
+    return installed_region() != nullptr;
 }
 
 bool records() noexcept { return installed_region() != nullptr && !gate_is_shut(); }

@@ -16,56 +16,55 @@
 namespace prof {
 namespace {
 
-// The text is not an object with a destructor: exit handlers, and the destructors of the program's thread-specific data,
-// run after thread_local objects were destroyed, and may ask for it or set it.
-__thread const char* last_error __attribute__((tls_model("initial-exec"))) = "";
-__thread char* own_text __attribute__((tls_model("initial-exec"))) = nullptr;
-__thread std::size_t own_text_size __attribute__((tls_model("initial-exec"))) = 0;
-__thread int rounds_of_destructors __attribute__((tls_model("initial-exec"))) = 0;
-pthread_key_t own_text_key;
-pthread_once_t own_text_once = PTHREAD_ONCE_INIT;
+// The text of prof_last_error on a thread. Not an object with a destructor: exit handlers, and the destructors of the
+// program's thread-specific data, run after thread_local objects were destroyed, and may ask for it or set it.
+struct error_text {
+    const char* latest;  // null: there was no failure
+    char* own;           // from malloc
+    std::size_t size;    // of that
+    int rounds;          // of destructors that have run for this thread
+};
+__thread error_text of_thread __attribute__((tls_model("initial-exec"))) = {};
+pthread_key_t end_key;
+pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 
-void free_own_text() noexcept {
-    last_error = "";
-    std::free(std::exchange(own_text, nullptr));
-    own_text_size = 0;
+void replace_own_text(char* text, std::size_t size) noexcept {
+    std::free(std::exchange(of_thread.own, text));
+    of_thread.latest = text;
+    of_thread.size = size;
 }
 
-// At the end of a thread. Destructors of the program's that run later may still use the text, so it lives until the last
-// round of destructors.
+// At the end of a thread. Destructors of the program's that run later may still use the text, so it lives until the
+// last round of destructors.
 void at_end_of_thread(void*) noexcept {
-    if (++rounds_of_destructors < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(own_text_key, &own_text) == 0) {
-        return;
-    }
-    free_own_text();
+    const bool is_last = ++of_thread.rounds >= PTHREAD_DESTRUCTOR_ITERATIONS;
+    if (is_last || pthread_setspecific(end_key, &of_thread) != 0) replace_own_text(nullptr, 0);
 }
 
-void make_own_text_key() noexcept { (void)pthread_key_create(&own_text_key, at_end_of_thread); }
+void make_end_key() noexcept { (void)pthread_key_create(&end_key, at_end_of_thread); }
 
 }  // namespace
 
-const char* last_error_text() noexcept { return last_error; }
+const char* last_error_text() noexcept { return of_thread.latest == nullptr ? "" : of_thread.latest; }
 
 int fail(prof_result code, std::string_view line) noexcept {
     constexpr std::size_t usual_size = 1024;
-    if (line.size() >= own_text_size) {
+    if (line.size() >= of_thread.size) {
         const std::size_t size = std::max(line.size() + 1, usual_size);
         auto* const text = static_cast<char*>(std::malloc(size));
         if (text == nullptr) {
-            last_error = "out of memory";
+            of_thread.latest = "out of memory";
             return code;
         }
         std::memcpy(text, line.data(), line.size());  // before the old text is freed: `line` may be in it
-        free_own_text();
-        own_text = text;
-        own_text_size = size;
+        replace_own_text(text, size);
     } else {
-        std::memmove(own_text, line.data(), line.size());
+        std::memmove(of_thread.own, line.data(), line.size());
     }
-    own_text[line.size()] = '\0';
-    last_error = own_text;
-    (void)pthread_once(&own_text_once, make_own_text_key);
-    (void)pthread_setspecific(own_text_key, &own_text);
+    of_thread.own[line.size()] = '\0';
+    of_thread.latest = of_thread.own;
+    (void)pthread_once(&end_key_once, make_end_key);
+    (void)pthread_setspecific(end_key, &of_thread);
     return code;
 }
 

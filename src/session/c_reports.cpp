@@ -206,8 +206,7 @@ int with_column(const prof_report* report, std::size_t table, std::size_t index,
 // Calls `write(i, cell)` for each of the rows, if the column has one of the types and `values` is not null.
 template <typename TWrite>
 int read_rows(const prof_report* report, std::size_t table, std::size_t column, std::size_t first, std::size_t count,
-              const void* values, std::initializer_list<prof_cell_type> types, const char* what,
-              TWrite&& write) {
+              const void* values, std::initializer_list<prof_cell_type> types, const char* what, TWrite&& write) {
     return with_column(report, table, column, [&](const prof::table& of, const read_column& from) -> int {
         if (std::find(types.begin(), types.end(), from.type) == types.end()) {
             return fail(PROF_INVALID_ARGUMENT, "the column " + of.columns[from.at].key + " has no " + what);

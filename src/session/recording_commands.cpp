@@ -30,7 +30,8 @@ constexpr const char* left_for_later =
     "the capture's disk does not answer: the recording has ended, and its capture is completed once the disk answers; "
     "no other recording can begin until then";
 constexpr const char* waits_for_recording_before =
-    "the disk does not answer on which the capture of the recording before is completed: nothing is started; call again "
+    "the disk does not answer on which the capture of the recording before is completed: nothing is started; call "
+    "again "
     "once it answers";
 
 }  // namespace
@@ -60,8 +61,8 @@ bool recording_commands::is_left_behind() {
     return !parts_.settling.await(longest_wait_for_disk);
 }
 
-// The settling thread does all that may have to wait for the disk. A thread of the program's waits for it as long as the
-// disk answers. After that the settling thread still has the drain thread, and completes the capture once it can.
+// The settling thread does all that may have to wait for the disk. A thread of the program's waits for it as long as
+// the disk answers. After that the settling thread still has the drain thread, and completes the capture once it can.
 outcome recording_commands::complete_stopped() {
     runs_by_itself_ = false;
     {

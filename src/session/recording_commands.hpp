@@ -31,8 +31,8 @@ public:
     outcome start(const session_options& options, requester who) PROF_EXCLUDES(mutex_);
     // Whether the recording that runs began by itself. No lock.
     bool runs_by_itself() const noexcept { return runs_by_itself_.load(); }
-    // As long as the GPU takes, and the disk as long as it answers. If that does not answer for five seconds the recording
-    // is left behind: it has ended, and the settling thread completes its capture once the disk answers.
+    // As long as the GPU takes, and the disk as long as it answers. If that does not answer for five seconds the
+    // recording is left behind: it has ended, and the settling thread completes its capture once the disk answers.
     outcome stop() PROF_EXCLUDES(mutex_);
     // Brings what has completed into the capture file. wrong_state if nothing was ever recorded.
     outcome sync() PROF_EXCLUDES(mutex_);

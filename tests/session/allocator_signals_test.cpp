@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranges of a signal handler that has interrupted the allocator (allocator_signals_victim.cpp): libprof does not enter the
-// allocator there. A thread's first range is recorded all the same. One that would begin a recording is not, and the
-// next one outside of a handler begins it.
+// Ranges of a signal handler that has interrupted the allocator (allocator_signals_victim.cpp): libprof does not enter
+// the allocator there. A thread's first range is recorded all the same. One that would begin a recording is not, and
+// the next one outside of a handler begins it.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -55,8 +55,7 @@ TEST_F(AllocatorSignals, BeginNoRecording) {
 }
 
 TEST_F(AllocatorSignals, BeginNoRecordingOfAForkedChild) {
-    EXPECT_THAT(ranges_of("child"),
-                UnorderedElementsAre(ElementsAre(Pair("first", 1)), ElementsAre(Pair("later", 1))));
+    EXPECT_THAT(ranges_of("child"), UnorderedElementsAre(ElementsAre(Pair("first", 1)), ElementsAre(Pair("later", 1))));
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal handler interrupts the allocator, and makes ranges there. The allocator of this program says so, and ends the
-// program, if it is called again on a thread that is inside it:
+// A signal handler interrupts the allocator, and makes ranges there. The allocator of this program says so, and ends
+// the program, if it is called again on a thread that is inside it:
 //
 //   allocator_signals_victim thread | process | child
 //
-// thread: the handler makes a thread's first range, while another thread has recorded. process: the first of the process.
-// child: the first of a forked child. A range outside of handlers follows each.
+// thread: the handler makes a thread's first range, while another thread has recorded. process: the first of the
+// process. child: the first of a forked child. A range outside of handlers follows each.
+#include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
 #include <pthread.h>
 #include <signal.h>
@@ -49,9 +50,16 @@ public:
     ~entry() { is_in_allocator = false; }
 };
 
+bool by_nvtx = false;  // its first call in a process loads its tool, and allocates for that
+
 void make_range(const char* name) {
-    (void)prof_range_push(name);
-    (void)prof_range_pop();
+    if (by_nvtx) {
+        (void)nvtxRangePushA(name);
+        (void)nvtxRangePop();
+    } else {
+        (void)prof_range_push(name);
+        (void)prof_range_pop();
+    }
 }
 
 void on_signal(int) { make_range("in a handler"); }
@@ -76,6 +84,7 @@ void first_of_process() {
 }
 
 void first_of_child() {
+    by_nvtx = true;
     make_range("first");
     const pid_t child = fork();
     if (child == 0) {

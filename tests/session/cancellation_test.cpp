@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that was asked to end (pthread_cancel) calls a function of libprof's, or makes its first range. Without libprof
-// there would be no cancellation point in it. So the function does all of its work, and the thread is cancelled where
-// the program has its next cancellation point.
+// A thread that was asked to end (pthread_cancel) calls a function of libprof's, or makes its first range. Without
+// libprof there would be no cancellation point in it. So the function does all of its work, and the thread is cancelled
+// where the program has its next cancellation point.
 #include <gtest/gtest.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>

@@ -133,10 +133,9 @@ void thread_meanwhile() {
 extern "C" __attribute__((visibility("default"))) void in_start() { meanwhile(); }
 
 int main(int, char** argv) {
-    return prof::test::play(argv[1],
-                            {{"signal", signal_meanwhile},
-                             {"fork", fork_meanwhile},
-                             {"thread", thread_meanwhile},
-                             {"header-signal", by_header(signal_meanwhile)},
-                             {"header-fork", by_header(fork_meanwhile)}});
+    return prof::test::play(argv[1], {{"signal", signal_meanwhile},
+                                      {"fork", fork_meanwhile},
+                                      {"thread", thread_meanwhile},
+                                      {"header-signal", by_header(signal_meanwhile)},
+                                      {"header-fork", by_header(fork_meanwhile)}});
 }

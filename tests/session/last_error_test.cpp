@@ -17,7 +17,7 @@ constexpr int end_of_program = 3;
 constexpr int end_with_wrong_text = 4;
 
 // Each failure has a longer text than the one before, so that it needs memory of its own.
-std::string path_of(std::size_t length) { return "/no/such/" + std::string(length, 'x'); }
+std::string path_of(std::size_t length) { return "/no/such/" + std::string(4 * length, 'x'); }
 
 bool fails_with(const std::string& path) {
     return prof_capture_open(path.c_str()) == nullptr &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A child that was made without fork(), so that no handler of pthread_atfork ran in it: it has no session, whatever state
-// its parent's was in, and each function says so.
+// A child that was made without fork(), so that no handler of pthread_atfork ran in it: it has no session, whatever
+// state its parent's was in, and each function says so.
 #include <gtest/gtest.h>
 #include <prof/prof.h>
 #include <signal.h>

@@ -17,7 +17,8 @@ namespace prof::test {
 namespace {
 
 constexpr const char* no_end =
-    "libprof: the program ended while the capture's disk did not answer: the capture has no end; prof seal puts into it "
+    "libprof: the program ended while the capture's disk did not answer: the capture has no end; prof seal puts into "
+    "it "
     "what was kept\n";
 
 struct UnresponsiveDisk : testing::Test {
@@ -91,8 +92,8 @@ TEST_F(UnresponsiveDisk, DoesNotBlockTheEndOfTheProcess) {
     EXPECT_TRUE(runs.at("exports").scratch.files(".rings").empty());
 }
 
-// What is recorded until prof_stop, or until prof_start replaces the recording, is in its capture once the disk answers.
-// Until then no other recording is begun.
+// What is recorded until prof_stop, or until prof_start replaces the recording, is in its capture once the disk
+// answers. Until then no other recording is begun.
 TEST_F(UnresponsiveDisk, DoesNotBlockAStopOrTheStartThatStops) {
     for (const char* const mode : {"stop", "start", "start-paused"}) begin(mode, {{"PROF_EXPORT", "none"}});
     begin("stop-and-exit");

@@ -11,9 +11,9 @@
 // is stopped for a second during a resume, which succeeds all the same: the disk answers soon after. steps: 40 steps by
 // prof_step, of which the disk is silent from the 10th to the 30th; none may be held up. exports: it is silent for
 // exports alone. stop: prof_stop and another prof_start, which fail; then the disk answers, the recording before is
-// completed, and another one is made. stop-and-exit: the program ends instead. start: the recording that began by itself
-// is to be replaced by prof_start, which fails, and succeeds once the disk answers. start-paused: it is paused before.
-// Prints "done", and ends with status 3.
+// completed, and another one is made. stop-and-exit: the program ends instead. start: the recording that began by
+// itself is to be replaced by prof_start, which fails, and succeeds once the disk answers. start-paused: it is paused
+// before. Prints "done", and ends with status 3.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <prof/prof.h>

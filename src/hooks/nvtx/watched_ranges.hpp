@@ -28,8 +28,8 @@ struct watched_range {
 };
 
 // Called on the thread that pushes or pops: before the push is recorded, and after the pop is. Only the thread that
-// pushed a step first reports steps, and once that has ended the one that pushes one next. Returns true for a push of a capture range that opened a window. Its pop, on the
-// same thread, is then reported with `begins` false.
+// pushed a step first reports steps, and once that has ended the one that pushes one next. Returns true for a push of a
+// capture range that opened a window. Its pop, on the same thread, is then reported with `begins` false.
 using range_observer = bool (*)(range_use use, bool begins) noexcept;
 
 // Replaces the watched ranges. One thread at a time. The replaced ones are never freed, since a hook may be reading
