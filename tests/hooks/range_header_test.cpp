@@ -146,15 +146,15 @@ TEST_F(RangeHeader, ReportsTheEndOfARangeThatBeganUnrecorded) {
 }
 
 TEST_F(RangeHeader, AlwaysCallsAToolThatDoesNotAnswer) {
-    EXPECT_FALSE(detail::tool{}.is_active());
-    EXPECT_EQ(detail::tool{}.push, counted_push_for_header);
-    EXPECT_EQ(detail::tool{}.pop, counted_pop_for_header);
+    EXPECT_FALSE(detail::tool{"prof"}.is_active());
+    EXPECT_EQ(detail::tool{"prof"}.push, counted_push_for_header);
+    EXPECT_EQ(detail::tool{"prof"}.pop, counted_pop_for_header);
     auto* const answer = replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, null_resource);
-    EXPECT_TRUE(detail::tool{}.is_active());
-    EXPECT_EQ(detail::tool{}.push, detail::tool::push_by_nvtx);
-    EXPECT_EQ(detail::tool{}.pop, detail::tool::pop_by_nvtx);
+    EXPECT_TRUE(detail::tool{"prof"}.is_active());
+    EXPECT_EQ(detail::tool{"prof"}.push, detail::tool::push_by_nvtx);
+    EXPECT_EQ(detail::tool{"prof"}.pop, detail::tool::pop_by_nvtx);
     replace_hook<decltype(null_resource)>(NVTX_CBID_CORE2_DomainResourceCreate, nullptr);  // no tool
-    EXPECT_TRUE(detail::tool{}.is_active());
+    EXPECT_TRUE(detail::tool{"prof"}.is_active());
     replace_hook(NVTX_CBID_CORE2_DomainResourceCreate, answer);
 }
 

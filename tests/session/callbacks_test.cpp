@@ -166,7 +166,7 @@ TEST_F(Callbacks, LogGetsEveryLineOnce) {
     EXPECT_THAT(lines, ElementsAre(line("first", nothing), line("first", ""), line("second", nothing),
                                    line("second", ""), "done"));
     EXPECT_THAT(lines.front(), StartsWith("log;2;"));
-    EXPECT_THAT(lines[1], StartsWith("log;1;"));
+    EXPECT_THAT(lines[1], StartsWith("log;2;"));
     EXPECT_THAT(split(result.err), ElementsAre(line("third", nothing)));
 }
 
