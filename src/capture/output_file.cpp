@@ -47,12 +47,13 @@ bool output_file::is_at(const std::string& path) const noexcept {
 
 output_file::outcome output_file::write_all(std::span<const std::byte> bytes) noexcept {
     outcome result;
-    if (!file_.is_still(descriptor_)) {
-        result.error = EBADF;
-        return result;
-    }
     const file_size_signal_guard guard;
     while (result.written < bytes.size()) {
+        // Each time: a write that is cut short may have taken long, and the descriptor may be the program's since.
+        if (!file_.is_still(descriptor_)) {
+            result.error = EBADF;
+            break;
+        }
         const auto rest = bytes.subspan(result.written);
         const disk_call call;
         const ssize_t written = write_(descriptor_, rest.data(), rest.size());
@@ -85,10 +86,10 @@ int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const n
 }
 
 int output_file::punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept {
-    if (!file_.is_still(descriptor_)) return EBADF;
     const disk_call call;
     int result = 0;
     do {
+        if (!file_.is_still(descriptor_)) return EBADF;
         result = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
                            static_cast<off_t>(to - from));
     } while (result != 0 && errno == EINTR);

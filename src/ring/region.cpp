@@ -176,13 +176,13 @@ int region::allocate(std::size_t offset, std::size_t bytes) noexcept {
     if (path_.empty()) return 0;
     const cancellation_guard guard;
     const int fd = fd_;
-    if (!file_.is_still(fd)) return EBADF;
     const std::size_t begin = offset / page * page;
     const file_size_signal_guard signals;
-    while (fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) != 0) {
-        if (errno != EINTR) return errno;
-    }
-    return 0;
+    do {
+        if (!file_.is_still(fd)) return EBADF;
+        if (fallocate(fd, 0, static_cast<off_t>(begin), static_cast<off_t>(offset + bytes - begin)) == 0) return 0;
+    } while (errno == EINTR);
+    return errno;
 }
 
 void region::lay_out(const region_options& options) {
