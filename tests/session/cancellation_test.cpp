@@ -184,8 +184,13 @@ const std::map<std::string, function> all_functions = {
     {"prof_free_text", [] { prof_free_text(nullptr); }},
     {"prof_python_calls",
      [] {
-         static const long runtime[64] = {};
+         static const long runtime[256] = {};  // more than it takes
          prof_python_calls(reinterpret_cast<const prof_python_runtime*>(&runtime));
+     }},
+    {"prof_python_torch",
+     [] {
+         static const long runtime[256] = {};
+         prof_python_torch(reinterpret_cast<const prof_torch_runtime*>(&runtime));
      }},
     {"InitializeInjection", [] { InitializeInjection(); }},
     {"InitializeInjectionNvtx2",
