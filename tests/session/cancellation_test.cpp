@@ -26,6 +26,8 @@
 extern "C" int InitializeInjection();
 extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t);
 extern "C" int InitializeInjectionNvtxExtension(void*);
+// For libprof's own Python files.
+extern "C" const void* prof_python_torch(const void*);
 
 namespace prof::test {
 namespace {
@@ -190,7 +192,7 @@ const std::map<std::string, function> all_functions = {
     {"prof_python_torch",
      [] {
          static const long runtime[256] = {};
-         prof_python_torch(reinterpret_cast<const prof_torch_runtime*>(&runtime));
+         prof_python_torch(&runtime);
      }},
     {"InitializeInjection", [] { InitializeInjection(); }},
     {"InitializeInjectionNvtx2",
