@@ -25,7 +25,8 @@ struct file_header {
     std::uint32_t tick_source = 0;  // prof::tick_source
     std::uint64_t created_realtime_ns = 0;
     std::array<std::uint8_t, 16> id{};  // random; the rings' mapping carries the same id
-    std::uint32_t reserved = 0;
+    // Among the captures of these rings: 1, 2, …, in the order in which they were begun. 0: not numbered.
+    std::uint32_t number = 0;
     std::uint32_t crc32 = 0;  // of the bytes before it
     std::uint64_t reserved2 = 0;
 };

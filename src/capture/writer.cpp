@@ -108,6 +108,7 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     header.tick_source = static_cast<std::uint32_t>(active_tick_source);
     header.created_realtime_ns = clock_ns(CLOCK_REALTIME);
     header.id = options.id;
+    header.number = options.number;
     header.crc32 = crc32_of(std::as_bytes(std::span{&header, 1}).first(offsetof(format::file_header, crc32)));
     std::memcpy(buffer.data(), &header, sizeof header);
     used = sizeof header;
@@ -115,7 +116,7 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     if (!key.empty() && key.size() + value.size() < smallest_buffer_bytes / 2) property(key, value);
     const std::size_t bytes = std::exchange(used, 0);
     write_first(buffer.first(bytes));
-    buffer.begin(header.created_realtime_ns);
+    buffer.begin(options.number);
 }
 
 void capture_writer::state::write_first(std::span<const std::byte> bytes) {

@@ -55,6 +55,7 @@ bool capture_in_progress::close_to_stragglers() {
 void capture_in_progress::open_window(const format::window_entry& window, bool is_first) {
     const session_lock lock(mutex_);
     accepts_ = true;
+    if (is_first) number_ = rings_.memory().begin_capture();
     if (is_first) drops_before_ = rings_.memory().drops();
     window_ = window;
     window_.begin_ticks = ticks_now();
@@ -100,7 +101,9 @@ std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
     if (rings_.inherits()) rings_.describe_child(*options, properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_history* const history = observes_idle_graphs(*options) ? rings_.history() : nullptr;
-    const auto make = [this, options, facts, properties] { return make_capture(*options, facts, properties); };
+    const auto make = [this, options, facts, properties, number = number_] {
+        return make_capture(*options, facts, properties, number);
+    };
     exit_.start_thread();
     exit_.note_capture(false);
     drain_ = std::make_shared<drain_thread>(rings, make, drops_before_, history, options->keep.value, properties);
@@ -113,7 +116,8 @@ std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
 // On the drain thread, which may have to wait for the disk.
 std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_options& options,
                                                                   const process_facts& facts,
-                                                                  const property_list& properties) {
+                                                                  const property_list& properties,
+                                                                  std::uint32_t number) {
     try {
         // The program may have changed its directory.
         const bool is_relative = options.output_dir.front() != '/' && !facts.working_directory.empty();
@@ -125,6 +129,7 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         capture_writer_options wanted;
         wanted.deflate = options.compress;
         wanted.id = rings.header().id;
+        wanted.number = number;
         wanted.shared_memory = rings.writing_area();
         if (!rings.path().empty() && rings_.have_name()) wanted.first_property = {"rings_path", rings.path()};
         const std::string path = unused_capture_path(there, facts);
