@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace prof::format {
@@ -31,6 +32,9 @@ struct file_header {
     std::uint64_t reserved2 = 0;
 };
 static_assert(sizeof(file_header) == 64 && std::is_trivially_copyable_v<file_header>);
+
+// Begins the key of a property that is a text of the program's (prof_keep_text).
+inline constexpr std::string_view text_prefix = "text.";
 
 enum class chunk_type : std::uint32_t {
     properties = 1,  // text pairs {u32 key_bytes, u32 value_bytes, key, value} without padding; a later value replaces

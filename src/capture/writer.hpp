@@ -5,7 +5,8 @@
 //
 // Each call writes one chunk (several if the span is large) into a buffer of `buffer_bytes`. The buffer goes to the
 // kernel when it is full and in flush(). Nothing is allocated after construction. A single text that does not fit the
-// buffer is cut. In a child made by fork nothing is written, since the file is the parent's.
+// buffer goes to the kernel at once, in a chunk that is not deflated; it is cut only if no chunk could hold it
+// (format::largest_chunk_bytes). In a child made by fork nothing is written, since the file is the parent's.
 #pragma once
 
 #include <sys/types.h>

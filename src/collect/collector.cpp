@@ -81,8 +81,9 @@ void collector::write_drops_before() {
 }
 
 void collector::property(const std::string& key, const std::string& value) {
+    const std::uint64_t position = out_->position();
     out_->property(key, value);
-    if (retention_ != nullptr) retention_->note_property(key, value);
+    if (retention_ != nullptr) retention_->note_property(key, value, position);
 }
 
 void collector::window(const format::window_entry& window) {

@@ -31,7 +31,7 @@ constexpr const char* ended_by_program =
 outcome recording_commands::start(const session_options& options, requester who) {
     const session_lock command(mutex_);
     if (who == requester::program && runs_by_itself_) {
-        windows_.keep_text("start_notice", ended_by_program);
+        if (const auto drain = parts_.capture.drain()) drain->set_property("start_notice", ended_by_program);
         complete(format::end_reason::stopped).ignore();  // it has said what failed
     }
     const session_lock state(windows_.mutex());

@@ -283,11 +283,13 @@ void rings_file::keep_names(const std::vector<recovered_name>& read, std::uint64
     payload_builder names;
     for (const recovered_name& name : read) {
         if (name.position < from_position || !names_found_.insert(name.id).second) continue;
-        const std::uint32_t head[2] = {name.id, static_cast<std::uint32_t>(name.text.size())};
+        constexpr std::size_t longest = format::largest_chunk_bytes - 2 * chunk_bytes;
+        const std::string_view text = std::string_view{name.text}.substr(0, longest);
+        const std::uint32_t head[2] = {name.id, static_cast<std::uint32_t>(text.size())};
         constexpr std::uint32_t zeros = 0;
         names.append(head, sizeof head);
-        names.append(name.text.data(), name.text.size());
-        names.append(&zeros, (4 - name.text.size() % 4) % 4);
+        names.append(text.data(), text.size());
+        names.append(&zeros, (4 - text.size() % 4) % 4);
         if (names.size() >= chunk_bytes) keep(names.finish(format::chunk_type::names, 0), found);
     }
     if (names.size() != 0) keep(names.finish(format::chunk_type::names, 0), found);
