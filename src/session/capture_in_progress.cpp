@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/capture_in_progress.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "capture/recovery/process_state.hpp"
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
 #include "session/injections.hpp"
@@ -91,13 +94,15 @@ bool capture_in_progress::wants_drain() {
 // Null if there is one already, or none is wanted.
 std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
     if (!wants_drain()) return nullptr;
-    const std::string driver = driver_version();  // reads a file, so the lock is not held
+    // Both read files, so the lock is not held.
+    const std::string driver = driver_version();
+    const std::string start = start_of_process(static_cast<std::uint32_t>(getpid()));
     const session_lock lock(mutex_);
     if (!accepts_ || drain_ != nullptr) return nullptr;
     const recording_settings::snapshot options = settings_.options();
     const process_facts facts = settings_.facts();
     region& rings = rings_.memory();
-    property_list properties = capture_properties(*options, facts, rings, driver);
+    property_list properties = capture_properties(*options, facts, rings, driver, start);
     if (rings_.inherits()) rings_.describe_child(*options, properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_history* const history = observes_idle_graphs(*options) ? rings_.history() : nullptr;

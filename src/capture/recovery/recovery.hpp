@@ -36,7 +36,7 @@ struct recovery_basis {
     std::map<std::uint64_t, std::map<format::chunk_type, std::uint64_t>> buffers;
     std::uint32_t number = 0;         // of the file's header
     std::uint32_t next_sequence = 0;  // the sequence number that the file's next chunk would have
-    std::uint64_t first_gpu_ns = 0;   // CUPTI's clock at the first and the last snapshot; 0: none
+    std::uint64_t first_gpu_ns = 0;   // CUPTI's clock at its earliest and latest snapshot; 0: none
     std::uint64_t last_gpu_ns = 0;
 
     void add(const chunk& delivered);

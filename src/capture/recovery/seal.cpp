@@ -60,6 +60,7 @@ struct process_of_capture {
     std::uint32_t number = 0;
     std::uint32_t pid = 0;
     std::uint64_t created_realtime_ns = 0;
+    std::string start;
     std::string host;
     std::string rings_path;
 };
@@ -72,7 +73,8 @@ process_of_capture read_process(const std::string& path) {
         const auto found = properties.find(key);
         return found == properties.end() ? std::string() : found->second;
     };
-    return {header.id, header.number, header.pid, header.created_realtime_ns, value("hostname"), value("rings_path")};
+    return {header.id,         header.number,      header.pid, header.created_realtime_ns, value("process_start"),
+            value("hostname"), value("rings_path")};
 }
 
 // The rings of a capture, and whether their process is still running.
@@ -90,7 +92,8 @@ public:
         are_its_own_ =
             is_of_this_version_ && read(number, offsetof(region_header, capture_number)) && number == process.number;
         runs_ = (exist_ && !file_.is_locked()) ||
-                state_of_process(process.pid, process.created_realtime_ns, process.host) == process_state::running;
+                state_of_process(process.pid, process.start, process.created_realtime_ns, process.host) ==
+                    process_state::running;
     }
     bool exist() const noexcept { return exist_; }
     bool can_be_read() const noexcept { return !exist_ || is_of_this_version_; }
