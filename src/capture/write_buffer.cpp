@@ -24,7 +24,7 @@ write_buffer::write_buffer(std::span<std::byte> shared, std::size_t bytes, std::
     }
     const auto behind = shared.subspan(sizeof(writing_header));
     bytes_ = behind.first(whole_words(std::min(bytes, behind.size())));
-    set_unwritten(0);
+    begin(0);
 }
 
 void write_buffer::begin(std::uint32_t capture_number) noexcept {
