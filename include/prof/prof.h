@@ -123,11 +123,13 @@ int prof_sync(void);
 int prof_before_exit(void);
 
 /* Stores a text with the capture of the current recording, as its property "text." followed by `key`. A later text of
- * that key replaces it. It is for what describes the recording as a whole: it is no record. The text may have 1 MiB at
- * most.
+ * that key replaces it. It is for what describes the recording as a whole: it is no record. Key and text may have 1 MiB
+ * each, and are kept whole. With the option `keep` they stay when what was recorded with them is trimmed; then all
+ * texts together may have 16 MiB, and at most a quarter of the bytes that are kept.
  *
- * PROF_INVALID_ARGUMENT if an argument is NULL or too long. PROF_WRONG_STATE if nothing is recorded. Any thread; not
- * signal-safe. May wait for a window that opens or ends, for five seconds at most. */
+ * PROF_INVALID_ARGUMENT if an argument is NULL or too long. PROF_WRONG_STATE if nothing is recorded. PROF_FAILED if the
+ * capture cannot take the text: it could not be written, 16 MiB of texts wait for its disk, or all texts together have
+ * too many bytes. Any thread; not signal-safe. May wait for a window that opens or ends, for five seconds at most. */
 int prof_keep_text(const char* key, const char* text);
 
 /* Marks the beginning of the next step: a mark "step" with its number (1, 2, …) in the domain "prof". With a schedule

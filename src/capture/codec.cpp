@@ -19,6 +19,10 @@ std::uint32_t crc32_of(std::span<const std::byte> bytes) noexcept {
     return static_cast<std::uint32_t>(crc32_z(0, input_of(bytes), bytes.size()));
 }
 
+std::uint32_t crc32_after(std::uint32_t before, std::span<const std::byte> bytes) noexcept {
+    return static_cast<std::uint32_t>(crc32_z(before, input_of(bytes), bytes.size()));
+}
+
 deflater::deflater() {
     if (deflateInit(&stream_, Z_BEST_SPEED) != Z_OK) {
         throw error("cannot compress the capture: out of memory; switch compression off");

@@ -13,6 +13,8 @@ namespace prof {
 
 // CRC-32 as in zlib, PNG and Ethernet.
 std::uint32_t crc32_of(std::span<const std::byte> bytes) noexcept;
+// Of `bytes` behind those whose checksum is `before`.
+std::uint32_t crc32_after(std::uint32_t before, std::span<const std::byte> bytes) noexcept;
 
 class deflater {
 public:

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 namespace prof::format {
@@ -25,11 +26,15 @@ struct file_header {
     std::uint32_t tick_source = 0;  // prof::tick_source
     std::uint64_t created_realtime_ns = 0;
     std::array<std::uint8_t, 16> id{};  // random; the rings' mapping carries the same id
-    std::uint32_t reserved = 0;
+    // Among the captures of these rings: 1, 2, …, in the order in which they were begun. 0: not numbered.
+    std::uint32_t number = 0;
     std::uint32_t crc32 = 0;  // of the bytes before it
     std::uint64_t reserved2 = 0;
 };
 static_assert(sizeof(file_header) == 64 && std::is_trivially_copyable_v<file_header>);
+
+// Begins the key of a property that is a text of the program's (prof_keep_text).
+inline constexpr std::string_view text_prefix = "text.";
 
 enum class chunk_type : std::uint32_t {
     properties = 1,  // text pairs {u32 key_bytes, u32 value_bytes, key, value} without padding; a later value replaces

@@ -264,7 +264,7 @@ bool capture_reader::state::next_in_file(chunk& out) {
 bool capture_reader::state::next_recovered(chunk& out) {
     if (contents.closed) return false;
     if (!recovered) {
-        contents.created_realtime_ns = header.created_realtime_ns;
+        contents.number = header.number;
         contents.next_sequence = cut_off ? cut_off->sequence : expected_sequence;
         recovered = recover_rings(header.id, contents);
     }

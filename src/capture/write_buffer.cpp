@@ -27,11 +27,11 @@ write_buffer::write_buffer(std::span<std::byte> shared, std::size_t bytes, std::
     begin(0);
 }
 
-void write_buffer::begin(std::uint64_t created_realtime_ns) noexcept {
+void write_buffer::begin(std::uint32_t capture_number) noexcept {
     if (shared_ == nullptr) return;
     set_unwritten(0);
-    // release: a reader that sees this time also sees that the previous capture's chunks are gone.
-    shared_->created_realtime_ns.store(created_realtime_ns, std::memory_order_release);
+    // release: a reader that sees this number also sees that the previous capture's chunks are gone.
+    shared_->capture_number.store(capture_number, std::memory_order_release);
 }
 
 void write_buffer::set_unwritten(std::size_t bytes) noexcept {

@@ -33,8 +33,8 @@ public:
     // False in a forked child, where shared memory belongs to the parent.
     bool may_be_written() const noexcept { return shared_ == nullptr || ::getpid() == owner_; }
 
-    // From now on the buffer belongs to the capture that was created at this time.
-    void begin(std::uint64_t created_realtime_ns) noexcept;
+    // From now on the buffer belongs to the capture of this number (format::file_header).
+    void begin(std::uint32_t capture_number) noexcept;
     // The first `bytes` of the buffer are whole chunks that the file lacks, at least in part.
     void set_unwritten(std::size_t bytes) noexcept;
     // Gives the shared memory free for another writer. Nothing may be written here afterwards.

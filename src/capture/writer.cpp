@@ -29,6 +29,10 @@ std::byte* append(std::byte* at, const void* bytes, std::size_t count) noexcept 
     return at + count;
 }
 
+constexpr std::size_t head_bytes = 2 * sizeof(std::uint32_t);  // of a property: the sizes of its key and its value
+
+std::span<const std::byte> bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span{text}); }
+
 std::uint32_t narrow(std::size_t bytes) noexcept { return static_cast<std::uint32_t>(bytes); }
 
 // Space for one entry: the id, the length, and the text padded to a multiple of four.
@@ -73,7 +77,10 @@ struct capture_writer::state {
     void property(std::string_view key, std::string_view value) noexcept;
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
     void close_chunk(format::chunk_type type, std::uint64_t aux, std::size_t payload_bytes) noexcept;
+    void write_at_once(format::chunk_type type, std::span<const std::span<const std::byte>> parts) noexcept;
     void write_out() noexcept;
+    void write_whole(std::span<const std::byte> bytes) noexcept;
+    void name(const capture_writer::name_entry& entry) noexcept;
     bool may_try_again(int reason) noexcept;
     void give_up(std::size_t written, int reason) noexcept;
 
@@ -108,6 +115,7 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     header.tick_source = static_cast<std::uint32_t>(active_tick_source);
     header.created_realtime_ns = clock_ns(CLOCK_REALTIME);
     header.id = options.id;
+    header.number = options.number;
     header.crc32 = crc32_of(std::as_bytes(std::span{&header, 1}).first(offsetof(format::file_header, crc32)));
     std::memcpy(buffer.data(), &header, sizeof header);
     used = sizeof header;
@@ -115,7 +123,7 @@ void capture_writer::state::write_header(const capture_writer_options& options) 
     if (!key.empty() && key.size() + value.size() < smallest_buffer_bytes / 2) property(key, value);
     const std::size_t bytes = std::exchange(used, 0);
     write_first(buffer.first(bytes));
-    buffer.begin(header.created_realtime_ns);
+    buffer.begin(options.number);
 }
 
 void capture_writer::state::write_first(std::span<const std::byte> bytes) {
@@ -180,15 +188,42 @@ void capture_writer::state::write_out() noexcept {
         return;
     }
     if (used == 0 || !failure.empty()) return;
+    write_whole(buffer.first(used));
+    buffer.set_unwritten(0);
+    used = 0;
+}
+
+void capture_writer::state::write_whole(std::span<const std::byte> bytes) noexcept {
     output_file::outcome result;
     std::size_t written = 0;
     do {
-        result = file.write_all(buffer.first(used).subspan(written));
+        result = file.write_all(bytes.subspan(written));
         written += result.written;
     } while (may_try_again(result.error));
     if (result.error != 0) give_up(written, result.error);
-    buffer.set_unwritten(0);
-    used = 0;
+}
+
+// A chunk that does not fit the buffer. If the process dies meanwhile, the file ends inside the chunk.
+void capture_writer::state::write_at_once(format::chunk_type type,
+                                          std::span<const std::span<const std::byte>> parts) noexcept {
+    write_out();
+    if (!failure.empty() || ::getpid() != owner) return;
+    format::chunk_header header;
+    header.type = static_cast<std::uint32_t>(type);
+    header.sequence = sequence++;
+    for (const std::span<const std::byte> part : parts) {
+        header.raw_bytes += narrow(part.size());
+        header.payload_crc32 = crc32_after(header.payload_crc32, part);
+    }
+    header.stored_bytes = header.raw_bytes;
+    const auto bytes = std::as_bytes(std::span{&header, 1});
+    header.header_crc32 = crc32_of(bytes.first(offsetof(format::chunk_header, header_crc32)));
+    write_whole(bytes);
+    for (const std::span<const std::byte> part : parts) {
+        if (failure.empty()) write_whole(part);
+    }
+    constexpr std::array<std::byte, chunk_alignment> zeros{};
+    if (failure.empty()) write_whole(std::span{zeros}.first(chunk_place(header.raw_bytes) - header.raw_bytes));
 }
 
 // A full disk may get room again. A file that must not become longer can be replaced, unless its front is in use.
@@ -259,14 +294,17 @@ capture_writer::capture_writer(const std::string& path, const capture_writer_opt
 capture_writer::~capture_writer() { state_->write_out(); }
 
 void capture_writer::state::property(std::string_view key, std::string_view value) noexcept {
-    constexpr std::size_t head_bytes = 2 * sizeof(std::uint32_t);
-    const std::size_t room = largest_payload() - head_bytes;
+    constexpr std::size_t room = format::largest_chunk_bytes - head_bytes;
     key = key.substr(0, room);
     value = value.substr(0, room - key.size());
+    const std::array<std::uint32_t, 2> head = {narrow(key.size()), narrow(value.size())};
     const std::size_t payload_bytes = head_bytes + key.size() + value.size();
+    if (payload_bytes > largest_payload()) {
+        const std::span<const std::byte> parts[] = {std::as_bytes(std::span{head}), bytes_of(key), bytes_of(value)};
+        return write_at_once(format::chunk_type::properties, parts);
+    }
     if (std::byte* at = open_chunk(payload_bytes)) {
-        const std::uint32_t head[2] = {narrow(key.size()), narrow(value.size())};
-        at = append(at, head, sizeof head);
+        at = append(at, head.data(), sizeof head);
         at = append(at, key.data(), key.size());
         append(at, value.data(), value.size());
         close_chunk(format::chunk_type::properties, 0, payload_bytes);
@@ -275,23 +313,36 @@ void capture_writer::state::property(std::string_view key, std::string_view valu
 
 void capture_writer::property(std::string_view key, std::string_view value) noexcept { state_->property(key, value); }
 
+// A name that has a chunk of its own.
+void capture_writer::state::name(const capture_writer::name_entry& entry) noexcept {
+    const std::string_view text = entry.second.substr(0, format::largest_chunk_bytes - name_bytes(0));
+    const std::array<std::uint32_t, 2> head = {entry.first, narrow(text.size())};
+    constexpr std::array<std::byte, sizeof(std::uint32_t)> zeros{};
+    const std::span<const std::byte> parts[] = {
+        std::as_bytes(std::span{head}), bytes_of(text),
+        std::span{zeros}.first(name_bytes(text.size()) - sizeof head - text.size())};
+    write_at_once(format::chunk_type::names, parts);
+}
+
 void capture_writer::names(std::span<const name_entry> entries) noexcept {
     const std::size_t largest = state_->largest_payload();
-    // A text that is cut keeps as much as one chunk can hold with its padding.
-    const std::size_t longest_text = (largest - name_bytes(0)) / sizeof(std::uint32_t) * sizeof(std::uint32_t);
     while (!entries.empty()) {
         std::size_t count = 0;
         std::size_t payload_bytes = 0;
         while (count < entries.size()) {
-            const std::size_t more = name_bytes(std::min(entries[count].second.size(), longest_text));
+            const std::size_t more = name_bytes(entries[count].second.size());
             if (payload_bytes + more > largest) break;
             payload_bytes += more;
             ++count;
         }
+        if (count == 0) {
+            state_->name(entries.front());
+            entries = entries.subspan(1);
+            continue;
+        }
         std::byte* at = state_->open_chunk(payload_bytes);
         if (at == nullptr) return;
-        for (const auto& [id, whole_text] : entries.first(count)) {
-            const std::string_view text = whole_text.substr(0, longest_text);
+        for (const auto& [id, text] : entries.first(count)) {
             const std::uint32_t head[2] = {id, narrow(text.size())};
             constexpr std::uint32_t zeros = 0;
             at = append(at, head, sizeof head);

@@ -5,7 +5,8 @@
 //
 // Each call writes one chunk (several if the span is large) into a buffer of `buffer_bytes`. The buffer goes to the
 // kernel when it is full and in flush(). Nothing is allocated after construction. A single text that does not fit the
-// buffer is cut. In a child made by fork nothing is written, since the file is the parent's.
+// buffer goes to the kernel at once, in a chunk that is not deflated; it is cut only if no chunk could hold it
+// (format::largest_chunk_bytes). In a child made by fork nothing is written, since the file is the parent's.
 #pragma once
 
 #include <sys/types.h>
@@ -49,7 +50,8 @@ struct capture_writer_options {
     // Written together with the file's header by one call, within the file's first page, where the kernel does not cut
     // a write. So a file that has its header also has this property. A property that is too long is left out.
     std::pair<std::string_view, std::string_view> first_property{};
-    std::array<std::uint8_t, 16> id{};                          // the capture's id (format::file_header)
+    std::array<std::uint8_t, 16> id{};  // the capture's id and number (format::file_header)
+    std::uint32_t number = 0;
     ssize_t (*write)(int, const void*, std::size_t) = nullptr;  // replaces write(2) in tests
     punch_function punch = nullptr;                             // replaces fallocate(2) in tests
     std::uint64_t longest_file = trimmable_file::usual_longest;

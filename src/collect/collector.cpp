@@ -44,8 +44,6 @@ collector::collector(region& where, const drop_counts& drops_before, graph_histo
       recycling_(where),
       names_end_(where.passing().end()),
       drops_before_(drops_before) {
-    // Reserved here so that push_back() in a round cannot fail: a ring whose records were written is always released.
-    drained_.reserve(where.rings().size());
     if (limits.any()) {
         retention_ = std::make_unique<retention>(limits, written);
         // Graph captures in the trimmed part are written again in each key frame, so a history is needed.
@@ -83,8 +81,9 @@ void collector::write_drops_before() {
 }
 
 void collector::property(const std::string& key, const std::string& value) {
+    const std::uint64_t position = out_->position();
     out_->property(key, value);
-    if (retention_ != nullptr) retention_->note_property(key, value);
+    if (retention_ != nullptr) retention_->note_property(key, value, position);
 }
 
 void collector::window(const format::window_entry& window) {
@@ -291,7 +290,10 @@ void collector::write_records(std::uint64_t uid, std::uint64_t number, std::span
 }
 
 void collector::drain_rings(round_result& result) {
-    for (ring_header& ring : region_.rings()) {
+    const std::span<ring_header> rings = region_.rings();
+    // If there is no memory for this, nothing is drained: a ring whose records were written is always released.
+    drained_.reserve(rings.size());
+    for (ring_header& ring : rings) {
         const auto found = glance<record>(ring, region_.slots(ring));
         const auto& view = found.view;
         if (found.state == ring_state::free) continue;

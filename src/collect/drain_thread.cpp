@@ -70,7 +70,7 @@ microseconds next_pause(microseconds pause, double fullest) noexcept {
 
 drain_thread::drain_thread(region& where, capture_maker make, const drop_counts& drops_before, graph_history* history,
                            const keep_limits& limits, const property_list& written)
-    : make_(std::move(make)), collector_(where, drops_before, history, limits, written) {
+    : make_(std::move(make)), collector_(where, drops_before, history, limits, written), limits_(limits) {
     creation_failure_.reserve(no_memory.size());
     const int result = create_helper_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no drain thread: "} + std::strerror(result));
@@ -175,6 +175,31 @@ void drain_thread::set_property(const std::string& key, const std::string& value
     properties_.emplace_back(key, value);
 }
 
+outcome drain_thread::keep_text(const std::string& key, const std::string& text) {
+    constexpr std::uint64_t most_waiting_bytes = 16U << 20;
+    const std::uint64_t bytes = key.size() + text.size();
+    const std::lock_guard lock(mutex_);
+    if (!creation_failure_.empty()) return outcome::failed(creation_failure_);
+    if (has_failed_) return outcome::failed(out_->failure());
+    if (waiting_bytes_ + bytes > most_waiting_bytes) {
+        return outcome::failed("the capture's disk does not answer, and " + std::to_string(most_waiting_bytes >> 20) +
+                               " MiB of texts wait for it already");
+    }
+    if (limits_.any()) {
+        const auto known = kept_.find(key);
+        const std::uint64_t sum = kept_bytes_ + bytes - (known == kept_.end() ? 0 : known->second);
+        if (sum > limits_.most_text_bytes()) {
+            return outcome::failed("with this value of keep all texts together may have " +
+                                   std::to_string(limits_.most_text_bytes()) + " bytes");
+        }
+        kept_[key] = bytes;
+        kept_bytes_ = sum;
+    }
+    properties_.emplace_back(key, text);
+    waiting_bytes_ += bytes;
+    return {};
+}
+
 void drain_thread::set_window(const format::window_entry& window) {
     const std::lock_guard lock(mutex_);
     windows_.push_back(window);
@@ -205,6 +230,7 @@ void drain_thread::write_notes() {
         const std::lock_guard lock(mutex_);
         properties.swap(properties_);
         windows.swap(windows_);
+        waiting_bytes_ = 0;
     }
     for (const auto& [key, value] : properties) collector_.property(key, value);
     for (const format::window_entry& window : windows) collector_.window(window);
@@ -243,6 +269,7 @@ bool drain_thread::rounds() {
         }
         lock.lock();
         note_room();
+        has_failed_ = out_ != nullptr && out_->failed();
         if (syncs_done_ != wanted) {
             syncs_done_ = wanted;
             note_sync(false);

@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -26,6 +27,7 @@
 #include "capture/format.hpp"
 #include "capture/writer.hpp"
 #include "collect/collector.hpp"
+#include "record/keep_limits.hpp"
 
 namespace prof {
 
@@ -55,6 +57,10 @@ public:
 
     // Writes a property to the capture in the next round. Any thread.
     void set_property(const std::string& key, const std::string& value);
+
+    // The same for a text of the program's; its key has format::text_prefix. Fails if the capture cannot take it:
+    // because it could not be written, or because too many texts wait for the disk, or have to be kept (keep_limits).
+    outcome keep_text(const std::string& key, const std::string& text);
 
     // Writes the beginning or the end of a window in the next round, and ends rest(). Any thread.
     void set_window(const format::window_entry& window);
@@ -149,6 +155,11 @@ private:
     std::uint64_t full_ns_ = 0;         // all such waits together
     property_list properties_;
     std::vector<format::window_entry> windows_;
+    const keep_limits limits_;
+    bool has_failed_ = false;                    // the capture cannot be written any more
+    std::uint64_t waiting_bytes_ = 0;            // of texts in properties_
+    std::uint64_t kept_bytes_ = 0;               // of texts that are to be kept, if there are limits
+    std::map<std::string, std::uint64_t> kept_;  // their sizes, with their keys
     format::end_reason reason_ = format::end_reason::none;
 };
 

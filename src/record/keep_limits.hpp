@@ -2,6 +2,7 @@
 // How much of a recording the flight recorder keeps: the option `keep`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace prof {
@@ -13,6 +14,13 @@ struct keep_limits {
     std::uint64_t bytes = 0;
 
     bool any() const noexcept { return time_ns != 0 || bytes != 0; }
+
+    // How much the texts of prof_keep_text may have together, with their keys. They are held in memory, and stay in the
+    // file when what was recorded with them is trimmed.
+    std::uint64_t most_text_bytes() const noexcept {
+        constexpr std::uint64_t most = 16U << 20;
+        return bytes == 0 ? most : std::min(bytes / 4, most);
+    }
 };
 
 }  // namespace prof

@@ -268,6 +268,8 @@ void region::publish() noexcept {
     (void)linkat(AT_FDCWD, self, AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW);
 }
 
+std::uint32_t region::begin_capture() noexcept { return ++header_->capture_number; }
+
 void region::set_capture_path(std::string_view path) noexcept {
     header_->capture_path = {};
     path.copy(header_->capture_path.data(), header_->capture_path.size());

@@ -68,6 +68,9 @@ public:
     void publish() noexcept;
     const std::string& path() const noexcept { return path_; }      // empty: anonymous memory
     const std::string& notice() const noexcept { return notice_; }  // empty: everything is as requested
+    // From now on everything that is recorded belongs to another capture, whose number among those of this mapping is
+    // returned: 1, 2, …. By one thread at a time, before the gate is opened for it.
+    std::uint32_t begin_capture() noexcept;
     // States in the mapping where the capture is. By the thread that makes it.
     void set_capture_path(std::string_view path) noexcept;
     // Shortly before its first record.

@@ -23,9 +23,9 @@
 namespace prof {
 
 inline constexpr std::array<char, 8> region_magic = {'L', 'I', 'B', 'P', 'R', 'O', 'R', '\n'};
-inline constexpr std::uint32_t region_version = 4;
+inline constexpr std::uint32_t region_version = 5;
 inline constexpr std::size_t region_capture_path_bytes = 1024;
-inline constexpr std::size_t region_drop_slots = 16;
+inline constexpr std::size_t region_drop_slots = 24;
 static_assert(drop_cause_count <= region_drop_slots);
 
 using drop_counters = std::array<std::atomic<std::uint64_t>, region_drop_slots>;
@@ -62,13 +62,16 @@ struct region_header {
     // With zeros behind it; empty: there is none yet. A path that is too long fills the array, without a zero.
     std::array<char, region_capture_path_bytes> capture_path{};
     std::uint64_t mount_namespace = 0;  // in which capture_path is valid; 0: unknown
+    // The number of the capture to which everything in the mapping belongs (format::file_header); 0: none yet.
+    std::atomic<std::uint32_t> capture_number{0};
+    std::uint32_t reserved = 0;
 };
 
 // In front of the bytes in which the capture's chunks are assembled: the chunks that are not in the file yet.
 struct alignas(64) writing_header {
-    std::atomic<std::uint64_t> created_realtime_ns{0};  // of the capture (format::file_header); 0: there is no capture
-    std::atomic<std::uint64_t> bytes{0};                // of whole chunks, counted from the beginning
-    std::atomic<std::uint32_t> in_use{0};               // for the process itself: 1 while a capture is being written
+    std::atomic<std::uint32_t> capture_number{0};  // of the capture that the chunks belong to
+    std::atomic<std::uint32_t> in_use{0};          // 1 while a capture is being written with it
+    std::atomic<std::uint64_t> bytes{0};           // of whole chunks, counted from the beginning
 };
 static_assert(sizeof(writing_header) == 64);
 
@@ -91,7 +94,7 @@ struct ring_header {
     drop_counters drops{};                      // of all threads that had this ring; only ever grows
     ring_counters<std::uint64_t> counters;
 };
-static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 320);
+static_assert(alignof(ring_header) == 64 && sizeof(ring_header) == 384);
 
 enum class buffer_state : std::uint32_t {
     free = 0,       // all zeros

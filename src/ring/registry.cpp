@@ -37,7 +37,14 @@ region* region_of_parent = nullptr;
 std::atomic<void (*)() noexcept> on_child_use{nullptr};
 __thread producer* producer_before_fork __attribute__((tls_model("initial-exec"))) =
     nullptr;  // the thread's ranges that were open at the fork
-std::atomic<void (*)() noexcept> on_first_use{nullptr};
+// Whether the first record since install_region() has come.
+enum class first_use_state : std::uint8_t {
+    unobserved,  // nobody wants to know
+    awaited,     // the thread that makes it calls on_first_use
+    met,         // a thread has called it, or is about to
+};
+std::atomic<first_use_state> first_use{first_use_state::unobserved};
+std::atomic<first_use_function> on_first_use{nullptr};   // stays when the first use is met
 std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null except during a preparation
 std::atomic<void (*)(std::uint64_t) noexcept> on_thread_end{nullptr};
 pthread_key_t thread_end_key;
@@ -100,6 +107,17 @@ ring_header* claim_ring_and_producer(region& where, producer*& out) noexcept {
     return nullptr;
 }
 
+// Calls on_first_use if this is the first use. Returns false if that is put off.
+bool meet_first_use() noexcept {
+    first_use_state state = first_use_state::awaited;
+    if (!first_use.compare_exchange_strong(state, first_use_state::met)) return true;
+    if (on_first_use.load()() == first_use_outcome::begun) return true;
+    // Unless the region was installed anew meanwhile.
+    state = first_use_state::met;
+    first_use.compare_exchange_strong(state, first_use_state::awaited);
+    return false;
+}
+
 // attach_this_thread() in the epoch of a window.
 producer* attach_to_ring(region& where, std::uint32_t epoch) noexcept {
     begin_writing();
@@ -133,9 +151,10 @@ void guard_gate() noexcept {
     a_gate_is_guarded.store(wiped);
 }
 
-void install_region(region* where, void (*first_use)() noexcept) noexcept {
+void install_region(region* where, first_use_function function) noexcept {
     if (where != nullptr) guard_gate();
-    on_first_use.store(first_use);
+    on_first_use.store(function);
+    first_use.store(function == nullptr ? first_use_state::unobserved : first_use_state::awaited);
     current_region.store(where);
 }
 
@@ -159,9 +178,7 @@ void end_preparation() noexcept {
     follow_gate();
 }
 
-void put_off_first_use(void (*first_use)() noexcept) noexcept { on_first_use.store(first_use); }
-
-bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
+bool first_use_was_met() noexcept { return first_use.load() == first_use_state::met; }
 
 region* installed_region() noexcept {
     if (gate_was_wiped()) return nullptr;
@@ -176,14 +193,14 @@ void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept 
     where.add_label(label_kind::thread, where.thread_label_key(tid), name);
 }
 
-void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept {
+void leave_region_in_child(bool records, void (*child_use)() noexcept) noexcept {
     own_name = 0;
     if (region* const where = current_region.exchange(nullptr)) {
         where->disown();
         region_of_parent = where;
     }
-    on_first_use.store(nullptr);
-    on_child_use.store(first_use);
+    first_use.store(first_use_state::unobserved);
+    on_child_use.store(child_use);
     // This is the only thread of the child. Its producer writes into the parent's ring, which is not retired here.
     (void)pthread_setspecific(thread_end_key, nullptr);
     if (this_thread.out != nullptr) {
@@ -206,7 +223,7 @@ region* region_for_names() noexcept {
     if (auto* const wait = on_preparing.load()) wait();
     region* const where = installed_region();
     if (where != nullptr || region_of_parent == nullptr) return where;
-    if (auto* const first_use = on_child_use.load()) first_use();
+    if (auto* const child_use = on_child_use.load()) child_use();
     return installed_region();
 }
 
@@ -234,9 +251,9 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     }
     if (epoch == watching_epoch) return nullptr;
     if (epoch == orphan_epoch) {
-        if (auto* const first_use = on_child_use.load()) first_use();
+        if (auto* const child_use = on_child_use.load()) child_use();
         epoch = epoch_of(recording_epoch);
-        if (epoch == 0 || epoch == orphan_epoch) return nullptr;  // the latter if this runs inside first_use
+        if (epoch == 0 || epoch == orphan_epoch) return nullptr;  // the latter if this runs inside child_use
     }
     region* where = installed_region();
     if (where == nullptr) return nullptr;
@@ -244,12 +261,14 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
     }
-    if (auto* first_use = on_first_use.exchange(nullptr)) {
-        first_use();
-        if (on_first_use.load() != nullptr) {
-            where->count_drop(drop_cause::signal_handler);
-            return nullptr;
-        }
+    if (!meet_first_use()) {
+        where->count_drop(drop_cause::signal_handler);
+        return nullptr;
+    }
+    // The first use takes its time, in which the recording may have ended and another one begun, with its own first
+    // use.
+    if (const std::uint32_t now = epoch_of(recording_epoch); now != epoch) {
+        return now == 0 ? nullptr : attach_this_thread(now);
     }
     if (!watch_end_of_this_thread()) {
         where->count_drop(drop_cause::signal_handler);

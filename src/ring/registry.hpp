@@ -27,7 +27,8 @@ struct thread_words {
     // middle of a record.
     std::uint32_t direct_epoch = no_direct_epoch;
 };
-// Initial-exec: one load and no call into the dynamic linker (16 bytes of the static TLS block).
+// Initial-exec: one load and no call into the dynamic linker. All of libprof's variables of this kind take less than
+// 400 bytes of the static TLS block, of which glibc has 1,664 left for libraries that are loaded late.
 extern __thread thread_words this_thread __attribute__((tls_model("initial-exec")));
 // These two enclose everything that this thread writes. The signal fences keep the stores in this order for a signal
 // handler on this thread.
@@ -51,9 +52,15 @@ inline void set_this_thread(producer* out) noexcept {
 void count_interruption() noexcept;
 
 // The region that hooks write to. It is installed once per process, before the gate is opened; tests may install
-// others. `first_use` is called when the first thread attaches (on any thread, once per installation). The session
-// starts its drain thread there, so that nothing is created before there is something to record.
-void install_region(region* where, void (*first_use)() noexcept) noexcept;
+// others. `first_use` is called when the first thread attaches (on any thread, once per installation unless it is put
+// off). The session starts its drain thread there, so that nothing is created before there is something to record.
+// Null: nobody wants to know.
+enum class first_use_outcome : std::uint8_t {
+    begun,    // or failed, and the gate is shut
+    put_off,  // it cannot be done now: it is to be called again at the next record; this one counts as signal_handler
+};
+using first_use_function = first_use_outcome (*)() noexcept;
+void install_region(region* where, first_use_function first_use) noexcept;
 region* installed_region() noexcept;  // also null in a child for which no handler of pthread_atfork ran
 
 // Records the name that the program gives to the thread with this tid. `name` is an id in the region's name table. A
@@ -67,11 +74,11 @@ void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept;
 void begin_preparation(void (*wait)() noexcept) noexcept;
 void end_preparation() noexcept;
 
-// In a forked child, from pthread_atfork: from here on the child does not touch the parent's rings. `first_use` creates
+// In a forked child, from pthread_atfork: from here on the child does not touch the parent's rings. `child_use` creates
 // and installs a region of the child's own. It is called, on any thread, when something is to be named and there is no
 // region yet. If the child `records`, it is also called at the first record, and must open or shut the gate for that.
 // Takes no lock, and neither allocates nor frees memory.
-void leave_region_in_child(bool records, void (*first_use)() noexcept) noexcept;
+void leave_region_in_child(bool records, void (*child_use)() noexcept) noexcept;
 
 // In a forked child: the region that the parent had installed; otherwise null. It belongs to the parent: the child may
 // only read it, except for its counters.
@@ -91,11 +98,7 @@ std::uint64_t number_of_this_thread() noexcept;
 // cannot be done in the signal handler that this runs in.
 bool observe_end_of_this_thread(void (*observer)(std::uint64_t number) noexcept) noexcept;
 
-// Called from inside `first_use` when it cannot do its work now. It is then called again at the next record, and the
-// present record is counted as signal_handler.
-void put_off_first_use(void (*first_use)() noexcept) noexcept;
-
-// Whether a thread has attached since the installation: then `first_use` was called, or is about to be.
+// Whether a thread has attached since the installation: then its `first_use` was called, or is about to be.
 bool first_use_was_met() noexcept;
 
 // Slow path of recording_producer(). Null while hooks only watch ranges, in a forked child that cannot record, and for

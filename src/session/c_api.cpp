@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/version.hpp"
+#include "capture/format.hpp"
 #include "options/plans.hpp"
 #include "session/autostart.hpp"
 #include "session/c_border.hpp"
@@ -111,8 +112,7 @@ PROF_EXPORT int prof_keep_text(const char* key, const char* text) {
         if (std::strlen(key) > longest || std::strlen(text) > longest) {
             return fail(PROF_INVALID_ARGUMENT, "a key and a text may have 1 MiB each");
         }
-        const bool is_kept = recording_session::instance().keep_text(std::string{"text."} + key, text);
-        return is_kept ? PROF_OK : fail(PROF_WRONG_STATE, "nothing is recorded");
+        return as_result(recording_session::instance().keep_text(std::string{format::text_prefix} + key, text));
     });
 }
 

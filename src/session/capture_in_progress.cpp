@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/capture_in_progress.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "capture/recovery/process_state.hpp"
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
 #include "session/injections.hpp"
@@ -55,6 +58,7 @@ bool capture_in_progress::close_to_stragglers() {
 void capture_in_progress::open_window(const format::window_entry& window, bool is_first) {
     const session_lock lock(mutex_);
     accepts_ = true;
+    if (is_first) number_ = rings_.memory().begin_capture();
     if (is_first) drops_before_ = rings_.memory().drops();
     window_ = window;
     window_.begin_ticks = ticks_now();
@@ -90,17 +94,21 @@ bool capture_in_progress::wants_drain() {
 // Null if there is one already, or none is wanted.
 std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
     if (!wants_drain()) return nullptr;
-    const std::string driver = driver_version();  // reads a file, so the lock is not held
+    // Both read files, so the lock is not held.
+    const std::string driver = driver_version();
+    const std::string start = start_of_process(static_cast<std::uint32_t>(getpid()));
     const session_lock lock(mutex_);
     if (!accepts_ || drain_ != nullptr) return nullptr;
     const recording_settings::snapshot options = settings_.options();
     const process_facts facts = settings_.facts();
     region& rings = rings_.memory();
-    property_list properties = capture_properties(*options, facts, rings, driver);
+    property_list properties = capture_properties(*options, facts, rings, driver, start);
     if (rings_.inherits()) rings_.describe_child(*options, properties);
     if (was_refused_) properties.emplace_back("recording_notice", refused_notice);
     graph_history* const history = observes_idle_graphs(*options) ? rings_.history() : nullptr;
-    const auto make = [this, options, facts, properties] { return make_capture(*options, facts, properties); };
+    const auto make = [this, options, facts, properties, number = number_] {
+        return make_capture(*options, facts, properties, number);
+    };
     exit_.start_thread();
     exit_.note_capture(false);
     drain_ = std::make_shared<drain_thread>(rings, make, drops_before_, history, options->keep.value, properties);
@@ -113,7 +121,8 @@ std::shared_ptr<drain_thread> capture_in_progress::make_drain() {
 // On the drain thread, which may have to wait for the disk.
 std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_options& options,
                                                                   const process_facts& facts,
-                                                                  const property_list& properties) {
+                                                                  const property_list& properties,
+                                                                  std::uint32_t number) {
     try {
         // The program may have changed its directory.
         const bool is_relative = options.output_dir.front() != '/' && !facts.working_directory.empty();
@@ -125,6 +134,7 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         capture_writer_options wanted;
         wanted.deflate = options.compress;
         wanted.id = rings.header().id;
+        wanted.number = number;
         wanted.shared_memory = rings.writing_area();
         if (!rings.path().empty() && rings_.have_name()) wanted.first_property = {"rings_path", rings.path()};
         const std::string path = unused_capture_path(there, facts);

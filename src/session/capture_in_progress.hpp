@@ -74,7 +74,8 @@ private:
     bool wants_drain() PROF_EXCLUDES(mutex_);
     std::shared_ptr<drain_thread> make_drain() PROF_EXCLUDES(mutex_);
     std::unique_ptr<capture_writer> make_capture(const session_options& options, const process_facts& facts,
-                                                 const property_list& properties) PROF_EXCLUDES(mutex_);
+                                                 const property_list& properties, std::uint32_t number)
+        PROF_EXCLUDES(mutex_);
     void introduce_tracer() PROF_REQUIRES(mutex_);
     std::string gpu_state(bool is_recording, bool uses_cuda) PROF_REQUIRES(mutex_);
 
@@ -86,6 +87,7 @@ private:
         PROF_ACQUIRED_BEFORE(lock_order::below_capture);
     std::shared_ptr<drain_thread> drain_ PROF_GUARDED_BY(mutex_);
     format::window_entry window_ PROF_GUARDED_BY(mutex_);     // the latest
+    std::uint32_t number_ PROF_GUARDED_BY(mutex_) = 0;        // of the capture among those of the rings
     drop_counts drops_before_ PROF_GUARDED_BY(mutex_){};      // before the capture's first window
     bool accepts_ PROF_GUARDED_BY(mutex_) = false;            // a drain thread may be started
     bool was_refused_ PROF_GUARDED_BY(mutex_) = false;        // note_refusal()

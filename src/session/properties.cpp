@@ -17,7 +17,7 @@ std::string driver_version() {
 }
 
 property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings,
-                                 const std::string& driver) {
+                                 const std::string& driver, const std::string& start) {
     property_list out;
     const auto put = [&](const char* key, const std::string& value) {
         if (!value.empty()) out.emplace_back(key, value);
@@ -27,6 +27,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("hostname", facts.hostname);
     put("pid", std::to_string(getpid()));
     put("ppid", std::to_string(getppid()));
+    put("process_start", start);
     put("rank", facts.rank);
     put("world_size", facts.world_size);
     put("local_rank", facts.local_rank);

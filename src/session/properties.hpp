@@ -15,8 +15,8 @@ namespace prof {
 // "580.159.04", the first line of the kernel module's version file; "" where there is none. Reads a file of /sys.
 std::string driver_version();
 
-// `driver`: driver_version().
+// `driver`: driver_version(). `start`: start_of_process() of this one.
 property_list capture_properties(const session_options& options, const process_facts& facts, const region& rings,
-                                 const std::string& driver);
+                                 const std::string& driver, const std::string& start);
 
 }  // namespace prof

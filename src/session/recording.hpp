@@ -108,8 +108,8 @@ public:
     // Writes what was recorded until now as a capture of its own, with exports, while recording goes on: at `path`, or
     // beside the capture where it is "". Returns the path: at once, or, if it `waits`, when all is written.
     result<std::string> dump(const std::string& path, bool waits);
-    // Adds a property to the capture. False where there is none under way, or the disk does not answer.
-    bool keep_text(const std::string& key, const std::string& text) { return windows_.keep_text(key, text); }
+    // Adds a text of the program's to the capture. wrong_state if there is none under way.
+    outcome keep_text(const std::string& key, const std::string& text) { return windows_.keep_text(key, text); }
 
 private:
     // Functions that hooks, exit handlers and threads call, for the process's session.

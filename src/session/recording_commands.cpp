@@ -39,7 +39,7 @@ constexpr const char* waits_for_recording_before =
 outcome recording_commands::start(const session_options& options, requester who) {
     const session_lock command(mutex_);
     if (who == requester::program && runs_by_itself_) {
-        windows_.keep_text("start_notice", ended_by_program);
+        if (const auto drain = parts_.capture.drain()) drain->set_property("start_notice", ended_by_program);
         complete_stopped().ignore();  // it has said what failed
     }
     if (is_left_behind()) return outcome::failed(waits_for_recording_before);

@@ -12,20 +12,21 @@
 
 namespace prof {
 
-void session_callbacks::on_first_use() noexcept {
+first_use_outcome session_callbacks::on_first_use() noexcept {
     // A signal handler may have interrupted the allocator, or what else a capture and its thread need.
-    if (is_in_signal_handler()) return put_off_first_use(on_first_use);
+    if (is_in_signal_handler()) return first_use_outcome::put_off;
     try {
         recording_session& session = recording_session::instance();
         session.idle_.begin_drain();
         session.capture_.begin();
-        return;
+        return first_use_outcome::begun;
     } catch (const std::bad_alloc&) {
         record_nothing("no memory for a recording");
     } catch (const std::exception& failure) {
         record_nothing(failure.what());
     }
     recording_session::instance().capture_.note_refusal();
+    return first_use_outcome::begun;
 }
 
 bool session_callbacks::on_watched_range(range_use use, bool begins) noexcept {

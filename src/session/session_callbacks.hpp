@@ -4,12 +4,13 @@
 #pragma once
 
 #include "hooks/nvtx/watched_ranges.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 
 struct session_callbacks {
     // At the first record after install_region(), on the thread that made it.
-    static void on_first_use() noexcept;
+    static first_use_outcome on_first_use() noexcept;
     // A range_observer.
     static bool on_watched_range(range_use use, bool begins) noexcept;
     // cudaProfilerStart or cudaProfilerStop, inside a callback of CUPTI's.

@@ -14,6 +14,7 @@
 #include "hooks/cupti/tracer.hpp"
 #include "options/options.hpp"
 #include "ring/region.hpp"
+#include "ring/registry.hpp"
 #include "session/session_mutex.hpp"
 
 namespace prof {
@@ -21,7 +22,7 @@ namespace prof {
 class session_rings {
 public:
     // `inherits`: in a forked child. `first_use`: called at the first record after install().
-    session_rings(bool inherits, void (*first_use)() noexcept) noexcept : inherits_(inherits), first_use_(first_use) {}
+    session_rings(bool inherits, first_use_function first_use) noexcept : inherits_(inherits), first_use_(first_use) {}
 
     bool are_made() const noexcept { return region_.load() != nullptr; }
     // Makes them, and sets the sizes of CUPTI's buffers, which share the option `memory`. Throws prof::error. By one
@@ -58,7 +59,7 @@ private:
     bool keep_their_name(const session_options& options);
 
     const bool inherits_;
-    void (*const first_use_)() noexcept;
+    const first_use_function first_use_;
     std::atomic<region*> region_{nullptr};
     session_mutex mutex_;
     std::unique_ptr<graph_history> history_ PROF_GUARDED_BY(mutex_);

@@ -253,12 +253,11 @@ bool window_control::lock_settled(std::chrono::nanoseconds patience) {
     }
 }
 
-bool window_control::keep_text(const std::string& key, const std::string& text) {
-    if (!mutex_.try_lock_for(longest_standstill)) return false;
+outcome window_control::keep_text(const std::string& key, const std::string& text) {
+    if (!mutex_.try_lock_for(longest_standstill)) return outcome::failed("a window that opens or ends takes too long");
     const session_lock lock(mutex_, std::adopt_lock);
     const std::shared_ptr<drain_thread> drain = parts_.capture.drain();
-    if (drain != nullptr) drain->set_property(key, text);
-    return drain != nullptr;
+    return drain == nullptr ? outcome::wrong_state("nothing is recorded") : drain->keep_text(key, text);
 }
 
 result<window_control::recorded> window_control::find_recorded() {

@@ -85,7 +85,7 @@ public:
     // without the lock. False, without the lock, if the disk keeps that waiting for longer than `patience`.
     bool lock_settled(std::chrono::nanoseconds patience) PROF_TRY_ACQUIRE(true, mutex_);
     // Adds a property to the capture. False if there is none, or the lock cannot be had within five seconds.
-    bool keep_text(const std::string& key, const std::string& text) PROF_EXCLUDES(mutex_);
+    outcome keep_text(const std::string& key, const std::string& text) PROF_EXCLUDES(mutex_);
     // The drain thread and the options of this recording, at one moment. wrong_state if nothing was recorded yet.
     struct recorded {
         std::shared_ptr<drain_thread> drain;

@@ -182,7 +182,10 @@ capture_contents read_with(capture_reader& reader, TChunks& chunks, capture_cont
     contents.recovery = reader.recovery_outcome();
     const auto host = contents.properties.find("hostname");
     if (!contents.ended && host != contents.properties.end()) {
-        contents.process = state_of_process(reader.header().pid, contents.created_realtime_ns, host->second);
+        const auto start = contents.properties.find("process_start");
+        contents.process =
+            state_of_process(reader.header().pid, start == contents.properties.end() ? "" : start->second,
+                             contents.created_realtime_ns, host->second);
     }
     return contents;
 }

@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <vector>
 
+#include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
+#include "capture/recovery/recovery.hpp"
 #include "capture/small_rings.hpp"
 
 namespace prof::unwritten_test {
@@ -32,9 +35,11 @@ std::vector<std::uint64_t> numbers_in(const std::vector<kept_chunk>& chunks) {
 
 class UnwrittenChunks : public ::testing::Test {
 protected:
+    // Of the next capture of the rings.
     capture_writer_options sharing() {
         capture_writer_options options = writer_options();
         options.shared_memory = rings_.writing_area();
+        options.number = rings_.begin_capture();
         return options;
     }
     void publish() {
@@ -122,6 +127,36 @@ TEST_F(UnwrittenChunks, AreNotGivenToAnEarlierCaptureThatFailed) {
     EXPECT_THAT(numbers_in(read("b.prof")), ElementsAre(0, 1, 2));
 }
 
+// The disk accepts nothing of the second capture, so it has no file; or it has no memory of the rings' for its chunks.
+TEST_F(UnwrittenChunks, OfACaptureWithoutAFileAreNobodys) {
+    publish();
+    const auto refuse = [](int, const void*, std::size_t) -> ssize_t {
+        errno = EFBIG;
+        return -1;
+    };
+    capture_writer_options refused = sharing();
+    refused.write = refuse;
+    EXPECT_THROW(capture_writer(folder_ / "b.prof", refused), error);
+    ringed_thread thread(rings_, 1);
+    thread.write(3);
+    EXPECT_THAT(numbers_in(read("a.prof")), ::testing::IsEmpty());
+    EXPECT_THAT(outcome_, HasSubstr("the process has gone on to another capture with them"));
+}
+
+// The process begins its next capture while its rings are being read.
+TEST_F(UnwrittenChunks, AreNotMixedWithThoseOfTheNextCapture) {
+    publish();
+    ringed_thread thread(rings_, 1);
+    thread.write(3);
+    recovery_basis basis;
+    basis.rings_path = rings_.path();
+    basis.number = 1;
+    EXPECT_FALSE(recover_rings(id, basis).chunks.empty());
+    const recovery mixed = recover_rings(id, basis, [&] { (void)rings_.begin_capture(); });
+    EXPECT_TRUE(mixed.chunks.empty());
+    EXPECT_THAT(mixed.outcome, HasSubstr("the process has gone on to another capture with them"));
+}
+
 // The second has memory of its own until the first is closed.
 TEST_F(UnwrittenChunks, BelongToOneCaptureAtATime) {
     publish();
@@ -134,7 +169,7 @@ TEST_F(UnwrittenChunks, BelongToOneCaptureAtATime) {
         capture_reader reader(folder_ / "b.prof");
         EXPECT_EQ(read_all(reader).size(), 1U);
     }
-    EXPECT_EQ(read("a.prof").size(), 2U);
+    EXPECT_EQ(read("a.prof").size(), 1U);
     writer_.end(format::end_reason::stopped);
     capture_writer third(folder_ / "c.prof", sharing());
     third.property("rings_path", rings_.path());

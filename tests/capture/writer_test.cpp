@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 
 #include "base/error.hpp"
 #include "capture/capture_files.hpp"
@@ -223,34 +224,98 @@ TEST(CaptureWriter, SplitsSpansThatDoNotFitItsBuffer) {
     EXPECT_EQ(chunk_offsets(read_bytes(path)).size() - 1, 8U);
 }
 
-TEST(CaptureWriter, CutsATextThatDoesNotFitItsBuffer) {
-    const scratch_directory folder;
-    const std::string path = folder / "a.prof";
-    const std::string endless(100'000, 'x');
-    capture_writer_options options;
-    options.buffer_bytes = 4096;
-    {
-        capture_writer writer(path, options);
-        writer.property("command", endless);
-        const capture_writer::name_entry names[] = {{1, endless}, {2, "short"}};
-        writer.names(names);
-    }
+// A text of that many bytes, none of them alike at places that are easily confused.
+std::string text_of(std::size_t bytes) {
+    std::string text(bytes, 0);
+    for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(i * 31 + i / 256 + i / 65536);
+    return text;
+}
+
+struct texts_in_file {
+    std::map<std::uint32_t, std::string> names;
+    std::map<std::string, std::string> properties;
+    capture_damage damage;
+};
+
+texts_in_file read_texts(const std::string& path) {
+    texts_in_file found;
     capture_reader reader(path);
-    chunk next;
-    std::vector<std::pair<std::uint32_t, std::size_t>> sizes;
-    while (reader.next(next)) {
+    for (chunk next; reader.next(next);) {
         if (next.type == format::chunk_type::names) {
-            for_each_name(next.payload,
-                          [&](std::uint32_t id, std::string_view text) { sizes.emplace_back(id, text.size()); });
-        } else {
+            for_each_name(next.payload, [&](std::uint32_t id, std::string_view text) { found.names[id] = text; });
+        } else if (next.type == format::chunk_type::properties) {
             for_each_property(next.payload, [&](std::string_view key, std::string_view value) {
-                EXPECT_EQ(key, "command");
-                sizes.emplace_back(0, value.size());
+                found.properties[std::string(key)] = value;
             });
         }
     }
-    // 4096 − 40 of the chunk − 8 of the entry, and 7 of the key.
-    EXPECT_EQ(sizes, (std::vector<std::pair<std::uint32_t, std::size_t>>{{0, 4041}, {1, 4048}, {2, 5}}));
+    found.damage = reader.damage();
+    return found;
+}
+
+TEST(CaptureWriter, KeepsATextWholeThatDoesNotFitItsBuffer) {
+    const scratch_directory folder;
+    // The buffer has room for 4096 - 40 - 8 bytes of a name, and for 3 less of this property.
+    const std::size_t sizes[] = {4044, 4045, 4046, 4047, 4048, 4049, 4050, 4051, 100'000, 1U << 20};
+    for (const bool deflates : {false, true}) {
+        for (const std::size_t bytes : sizes) {
+            SCOPED_TRACE(bytes);
+            const std::string path = folder / (std::to_string(bytes) + (deflates ? "d.prof" : ".prof"));
+            const std::string text = text_of(bytes);
+            {
+                capture_writer writer(path, {.deflate = deflates,
+                                             .buffer_bytes = 4096,
+                                             .write = [](int file, const void* from, std::size_t count) {
+                                                 return ::write(file, from, std::min<std::size_t>(count, 5000));
+                                             }});
+                writer.property("before", "b");
+                writer.property("key", text);
+                const capture_writer::name_entry names[] = {{1, "short"}, {2, text}, {3, "last"}};
+                writer.names(names);
+                EXPECT_FALSE(writer.failed());
+            }
+            const texts_in_file found = read_texts(path);
+            EXPECT_EQ(found.damage.bytes + found.damage.chunks + found.damage.cut_off_bytes, 0U);
+            EXPECT_EQ(found.properties, (std::map<std::string, std::string>{{"before", "b"}, {"key", text}}));
+            EXPECT_EQ(found.names, (std::map<std::uint32_t, std::string>{{1, "short"}, {2, text}, {3, "last"}}));
+        }
+    }
+}
+
+TEST(CaptureWriter, CutsATextThatNoChunkCanHold) {
+    const scratch_directory folder;
+    const std::string path = folder / "a.prof";
+    const std::string text = text_of(17U << 20);
+    {
+        capture_writer writer(path, {});
+        writer.property("key", text);
+        const capture_writer::name_entry names[] = {{1, text}, {2, "short"}};
+        writer.names(names);
+    }
+    const texts_in_file found = read_texts(path);
+    EXPECT_EQ(found.damage.bytes + found.damage.chunks, 0U);
+    EXPECT_EQ(found.properties.at("key"), text.substr(0, (16U << 20) - 8 - 3));
+    EXPECT_EQ(found.names.at(1), text.substr(0, (16U << 20) - 8));
+    EXPECT_EQ(found.names.at(2), "short");
+}
+
+// The process dies while a large text is being written.
+TEST(CaptureWriter, LosesOnlyTheTextInWhichItsFileEnds) {
+    const scratch_directory folder;
+    const std::string path = folder / "a.prof";
+    {
+        capture_writer writer(path, {.buffer_bytes = 4096});
+        writer.property("before", "b");
+        writer.property("key", text_of(20'000));
+    }
+    const byte_string all = read_bytes(path);
+    const std::vector<std::size_t> places = chunk_offsets(all);
+    for (std::size_t end = places[1]; end < all.size(); end += 997) {
+        write_bytes(path, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(end)});
+        const texts_in_file found = read_texts(path);
+        EXPECT_EQ(found.properties, (std::map<std::string, std::string>{{"before", "b"}}));
+        EXPECT_EQ(found.damage.bytes + found.damage.chunks, 0U);
+    }
 }
 
 TEST(CaptureWriter, DeflatesOnlyChunksThatShrink) {

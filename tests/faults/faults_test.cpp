@@ -349,6 +349,14 @@ TEST(Faults, RegressionsStayFixed) {
          {{"PROF_API_CALLS", "runtime"}, {"PROF_IDLE_GRAPH_NODES", "1"}},
          "pthread_create@4+2=fail:11;mmap@1+5=fail:19"},
         {"a dump that cannot be read when the recording is stopped", 5, {{"PROF_CONTROL", "on"}}, "pread@1=block"},
+        {"the clock is set back between two recordings, and the process is killed",
+         692,
+         {{"PROF_CONTROL", "auto"}, {"PROF_EXPORT", "trace,summary"}},
+         "clock_gettime@117=clock:-2"},
+        {"one recording cannot be written to its end, nor the next one at all",
+         500323,
+         {{"PROF_EXPORT", "trace,summary"}},
+         "write@8+5=fail:27"},
     };
     for (const found_once& each : all) {
         SCOPED_TRACE(each.what);

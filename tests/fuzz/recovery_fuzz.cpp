@@ -41,16 +41,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         put_at(bytes, offsetof(region_header, version), region_version);
         put_at(bytes, offsetof(region_header, header_bytes), std::uint32_t{sizeof(region_header)});
         put_at(bytes, offsetof(region_header, id), id);
+        put_at(bytes, offsetof(region_header, capture_number), std::uint32_t{7});
         const auto writing = value_at<std::uint64_t>(bytes, offsetof(region_header, writing_offset));
         if (writing < size && size - writing >= sizeof(writing_header)) {
-            put_at(bytes, writing + offsetof(writing_header, created_realtime_ns), std::uint64_t{7});
+            put_at(bytes, writing + offsetof(writing_header, capture_number), std::uint32_t{7});
         }
     }
     file.hold(bytes);
     recovery_basis basis;
     basis.rings_path = file.path();
     basis.next_number[1] = 3;
-    basis.created_realtime_ns = 7;
+    basis.number = 7;
     const recovery found = recover_rings(id, basis);
     check(!found.outcome.empty());
     std::size_t kept = 0;

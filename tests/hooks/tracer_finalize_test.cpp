@@ -183,6 +183,7 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadMakesTheFirstRecord) {
         ++begun;
         begun.notify_all();
         may_go_on.wait(false);
+        return first_use_outcome::begun;
     });
     set_gate(recording_epoch, epoch);
     std::thread first([] { EXPECT_EQ(fake_cuda_launch("k", 1000, nullptr), cudaSuccess); });

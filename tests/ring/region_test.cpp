@@ -172,7 +172,10 @@ std::atomic<int> first_uses{0};
 struct installed {
     explicit installed(region& where) {
         install_region(
-            &where, +[]() noexcept { first_uses.fetch_add(1); });
+            &where, +[]() noexcept {
+                first_uses.fetch_add(1);
+                return first_use_outcome::begun;
+            });
         recording_epoch.store(1);
     }
     ~installed() {
@@ -180,6 +183,63 @@ struct installed {
         install_region(nullptr, nullptr);
     }
 };
+
+// While a thread makes the first record of a recording, that is ended and the next is begun.
+TEST(Registry, RecordsInTheNextEpochIfTheFirstUseOutlastsItsOwn) {
+    region where(tiny("memory"));
+    static region* next = nullptr;
+    static std::atomic<int> next_uses{0};
+    next = &where;
+    next_uses = 0;
+    const installed in_use(where);
+    install_region(
+        &where, +[]() noexcept {
+            install_region(
+                next, +[]() noexcept {
+                    next_uses.fetch_add(1);
+                    return first_use_outcome::begun;
+                });
+            recording_epoch.store(2);
+            return first_use_outcome::begun;
+        });
+    std::thread([] {
+        producer* const out = recording_producer();
+        ASSERT_NE(out, nullptr);
+        EXPECT_EQ(out->epoch(), 2U);
+    }).join();
+    EXPECT_EQ(next_uses.load(), 1);
+    EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::signal_handler)], 0U);
+}
+
+TEST(Registry, RecordsNothingIfTheRecordingEndsDuringTheFirstUse) {
+    region where(tiny("memory"));
+    const installed in_use(where);
+    install_region(
+        &where, +[]() noexcept {
+            recording_epoch.store(0);
+            return first_use_outcome::begun;
+        });
+    std::thread([] { EXPECT_EQ(recording_producer(), nullptr); }).join();
+    EXPECT_TRUE(where.rings().empty());
+    EXPECT_TRUE(first_use_was_met());
+}
+
+TEST(Registry, CallsAgainForAFirstUseThatWasPutOff) {
+    region where(tiny("memory"));
+    const installed in_use(where);
+    static std::atomic<int> calls{0};
+    calls = 0;
+    install_region(
+        &where,
+        +[]() noexcept { return calls.fetch_add(1) == 0 ? first_use_outcome::put_off : first_use_outcome::begun; });
+    std::thread([&] {
+        EXPECT_EQ(recording_producer(), nullptr);
+        EXPECT_FALSE(first_use_was_met());
+        EXPECT_NE(recording_producer(), nullptr);
+    }).join();
+    EXPECT_EQ(calls.load(), 2);
+    EXPECT_EQ(where.drops()[static_cast<std::size_t>(drop_cause::signal_handler)], 1U);
+}
 
 TEST(Registry, AttachesEachThreadOnceAndRetiresItsRingAtItsEnd) {
     region where(tiny("memory"));

@@ -119,6 +119,39 @@ TEST_F(FlightRecorder, BoundsItsFileLengthWithoutHoles) {
     EXPECT_LE(std::filesystem::file_size(only_capture()), (2U * 8 + 2 * 16) << 20);
 }
 
+// Eight texts are 2 MB, a quarter of what is kept.
+TEST_F(FlightRecorder, KeepsTextsWithoutWritingThemAgainAndAgain) {
+    constexpr std::uint64_t keep_bytes = 8U << 20;
+    const std::string steps = "250000";
+    const auto without = run({"steps", steps}, "8M");
+    std::filesystem::remove(only_capture());
+    const auto printed = run({"texts", steps}, "8M");
+    EXPECT_EQ(printed.at("kept"), 8U);
+    EXPECT_GT(printed.at("length"), 2 * keep_bytes) << "texts have to be written again";
+    EXPECT_LT(printed.at("length"), without.at("length") * 3 / 2 + (2U << 20));
+    const timeline data = load_timeline(only_capture());
+    EXPECT_TRUE(data.quality.is_latest_part);
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(data.property("text." + std::to_string(i)), std::string(250'000, static_cast<char>('a' + i))) << i;
+    }
+    EXPECT_EQ(data.property("text.next"), "");
+}
+
+// PROF_OK is 0, PROF_INVALID_ARGUMENT 1.
+TEST_F(FlightRecorder, KeepsATextWholeOrRefusesIt) {
+    constexpr std::uint64_t longest = 1U << 20;
+    for (const std::string keep : {"", "8M"}) {
+        for (const std::uint64_t bytes : {262'144U - 64U, 262'144U, 262'145U, 1U << 20, (1U << 20) + 1, 10U << 20}) {
+            SCOPED_TRACE(bytes);
+            const auto printed = run({"text", std::to_string(bytes)}, keep);
+            EXPECT_EQ(printed.at("result"), bytes <= longest ? 0U : 1U);
+            EXPECT_EQ(load_timeline(only_capture()).property("text.only"),
+                      std::string(bytes <= longest ? bytes : 0, 'x'));
+            std::filesystem::remove(only_capture());
+        }
+    }
+}
+
 TEST_F(FlightRecorder, KeepsTheLatestSeconds) {
     const auto printed = run({"seconds", "5"}, "2s");
     const timeline data = load_timeline(only_capture());

@@ -5,8 +5,11 @@
 //   flight_recorder_victim steps N       so many steps
 //   flight_recorder_victim seconds N     as many as that takes, and until something was let go
 //   flight_recorder_victim for_ever      until it is killed; prints a line once what is kept has been renewed
+//   flight_recorder_victim texts N       so many steps, after texts of 250,000 bytes until one is refused
+//   flight_recorder_victim text N        keeps a text of N bytes, and no more
 //
-// Prints "steps N", and "largest N": the most storage in KiB that the capture ever took.
+// Prints "steps N", "largest N": the most storage in KiB that the capture ever took, "kept N": the texts, and
+// "length N": of the file.
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
@@ -75,13 +78,28 @@ int main(int argc, char** argv) {
             }
         }
     });
+    if (scene == "text") {
+        step(1, stream);
+        std::printf("result %d\n", prof_keep_text("only", std::string(number, 'x').c_str()));
+    }
+    std::uint64_t kept = 0;
+    if (scene == "texts") {
+        step(1, stream);
+        // One that replaces another takes no more room.
+        for (int i = 0; i < 2; ++i) (void)prof_keep_text("0", std::string(250'000, 'z').c_str());
+        while (prof_keep_text(std::to_string(kept).c_str(),
+                              std::string(250'000, static_cast<char>('a' + kept)).c_str()) == PROF_OK)
+            ++kept;
+        if (prof_keep_text("next", std::string(250'000, 'x').c_str()) != PROF_FAILED) return 4;
+    }
     using clock = std::chrono::steady_clock;
     const auto end = clock::now() + std::chrono::seconds(number);
     const nvtxRangeId_t whole = nvtxRangeStartA("whole");
     push_numbered("training", 0);
     std::uint64_t steps = 0;
     const auto is_over = [&] {
-        if (scene == "steps") return steps == number;
+        if (scene == "steps" || scene == "texts") return steps == number;
+        if (scene == "text") return true;
         return scene == "seconds" && front_is_gone && clock::now() >= end;
     };
     while (!is_over()) step(++steps, stream);
@@ -91,7 +109,8 @@ int main(int argc, char** argv) {
     watch.join();
     if (prof_stop() != PROF_OK) return 3;
     if (const storage now = of_capture(); now.bytes > largest) largest = now.bytes;
-    std::printf("steps %llu\nlargest %llu\n", static_cast<unsigned long long>(steps),
-                static_cast<unsigned long long>(largest.load() / 1024));
+    std::printf("steps %llu\nlargest %llu\nkept %llu\nlength %llu\n", static_cast<unsigned long long>(steps),
+                static_cast<unsigned long long>(largest.load() / 1024), static_cast<unsigned long long>(kept),
+                static_cast<unsigned long long>(of_capture().length));
     return 0;
 }

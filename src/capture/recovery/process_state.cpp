@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/short_file.hpp"
@@ -12,24 +13,38 @@
 namespace prof {
 namespace {
 
-// The tolerance is a few seconds, since the kernel counts start times in ticks.
-bool is_in_proc(std::uint32_t pid, std::uint64_t created_realtime_ns) {
+struct process_in_proc {
+    char state = 0;
+    std::uint64_t start_ticks = 0;  // since the machine was booted
+};
+
+// Nullopt if /proc does not have the process, or not in the known form.
+std::optional<process_in_proc> find_in_proc(std::uint32_t pid) {
     const std::string text = text_of_file("/proc/" + std::to_string(pid) + "/stat");
-    if (text.empty()) return false;
+    const char* const after_name = std::strrchr(text.c_str(), ')');
     char state = 0;
     unsigned long long start_ticks = 0;
-    const char* const after_name = std::strrchr(text.c_str(), ')');
     if (after_name == nullptr || std::sscanf(after_name,
-                                             ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                             ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                                              "%*s %*s %llu",
                                              &state, &start_ticks) != 2) {
-        return true;
+        return std::nullopt;
     }
+    return process_in_proc{state, start_ticks};
+}
+
+std::string start_of(const process_in_proc& process) {
+    const std::string boot = text_of_file("/proc/sys/kernel/random/boot_id");
+    return boot.substr(0, boot.find('\n')) + ' ' + std::to_string(process.start_ticks);
+}
+
+// The tolerance is a few seconds, since the kernel counts start times in ticks.
+bool was_started_by(const process_in_proc& process, std::uint64_t realtime_ns) noexcept {
     const auto ticks_per_second = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK));
-    const std::uint64_t since_boot_ns = start_ticks * (1'000'000'000 / ticks_per_second);
+    const std::uint64_t since_boot_ns = process.start_ticks * (1'000'000'000 / ticks_per_second);
     const std::uint64_t boot_realtime_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
     constexpr std::uint64_t slack_ns = 2'000'000'000;
-    return state != 'Z' && boot_realtime_ns + since_boot_ns <= created_realtime_ns + slack_ns;
+    return boot_realtime_ns + since_boot_ns <= realtime_ns + slack_ns;
 }
 
 }  // namespace
@@ -39,9 +54,18 @@ bool is_this_host(const std::string& name) {
     return name.empty() || (gethostname(own, sizeof own - 1) == 0 && name == own);
 }
 
-process_state state_of_process(std::uint32_t pid, std::uint64_t created_realtime_ns, const std::string& host) {
+std::string start_of_process(std::uint32_t pid) {
+    const auto found = find_in_proc(pid);
+    return found ? start_of(*found) : std::string{};
+}
+
+process_state state_of_process(std::uint32_t pid, const std::string& start, std::uint64_t created_realtime_ns,
+                               const std::string& host) {
     if (!is_this_host(host)) return process_state::unknown;
-    return is_in_proc(pid, created_realtime_ns) ? process_state::running : process_state::gone;
+    const auto found = find_in_proc(pid);
+    if (!found || found->state == 'Z') return process_state::gone;
+    const bool is_it = start.empty() ? was_started_by(*found, created_realtime_ns) : start_of(*found) == start;
+    return is_it ? process_state::running : process_state::gone;
 }
 
 }  // namespace prof

@@ -67,8 +67,9 @@ recovered_chunk thread_chunk(std::span<const std::byte> ring) {
 // The file of one region. Its numbers are checked when they are used: every read is bounded by the file.
 class rings_file {
 public:
-    rings_file(const std::string& path, const std::array<std::uint8_t, 16>& id, const std::function<void()>& copied)
-        : file_(path), copied_(copied) {
+    rings_file(const recovery_basis& contents, const std::array<std::uint8_t, 16>& id,
+               const std::function<void()>& copied)
+        : file_(contents.rings_path), copied_(copied) {
         const auto header = at(0, sizeof(region_header));
         if (field<std::array<char, 8>>(header, offsetof(region_header, magic)) != region_magic ||
             field<std::uint32_t>(header, offsetof(region_header, version)) != region_version ||
@@ -78,6 +79,7 @@ public:
         if (field<std::array<std::uint8_t, 16>>(header, offsetof(region_header, id)) != id) {
             throw error("it belongs to another capture");
         }
+        expect_number(contents.number);
         names_offset_ = field<std::uint64_t>(header, offsetof(region_header, names_offset));
         passing_names_offset_ = field<std::uint64_t>(header, offsetof(region_header, passing_names_offset));
         passing_arena_offset_ = field<std::uint64_t>(header, offsetof(region_header, passing_arena_offset));
@@ -90,6 +92,8 @@ public:
         add_drops(header, offsetof(region_header, drops));
     }
 
+    // Throws if what is in the rings now belongs to another capture of the process.
+    void expect_number(std::uint32_t number) const;
     void unwritten(recovery_basis& contents, recovery& found);
     void names(recovery& found);
     void labels(recovery& found);
@@ -160,10 +164,15 @@ private:
     std::size_t kept_bytes_ = 0;
 };
 
+void rings_file::expect_number(std::uint32_t number) const {
+    std::uint32_t now = 0;
+    read_now(offsetof(region_header, capture_number), std::as_writable_bytes(std::span{&now, 1}));
+    if (now != number) throw error("the process has gone on to another capture with them");
+}
+
 // Chunks that the process had assembled and the file lacks. They come before the rings' records.
 void rings_file::unwritten(recovery_basis& contents, recovery& found) {
     unwritten_chunks unwritten = read_unwritten(file_, contents);
-    if (unwritten.is_of_later) throw error("the process has gone on to another capture with them");
     found.has_next_chunk = unwritten.has_next;
     for (recovered_chunk& made : unwritten.chunks) {
         const chunk added = made.view();
@@ -274,11 +283,13 @@ void rings_file::keep_names(const std::vector<recovered_name>& read, std::uint64
     payload_builder names;
     for (const recovered_name& name : read) {
         if (name.position < from_position || !names_found_.insert(name.id).second) continue;
-        const std::uint32_t head[2] = {name.id, static_cast<std::uint32_t>(name.text.size())};
+        constexpr std::size_t longest = format::largest_chunk_bytes - 2 * chunk_bytes;
+        const std::string_view text = std::string_view{name.text}.substr(0, longest);
+        const std::uint32_t head[2] = {name.id, static_cast<std::uint32_t>(text.size())};
         constexpr std::uint32_t zeros = 0;
         names.append(head, sizeof head);
-        names.append(name.text.data(), name.text.size());
-        names.append(&zeros, (4 - name.text.size() % 4) % 4);
+        names.append(text.data(), text.size());
+        names.append(&zeros, (4 - text.size() % 4) % 4);
         if (names.size() >= chunk_bytes) keep(names.finish(format::chunk_type::names, 0), found);
     }
     if (names.size() != 0) keep(names.finish(format::chunk_type::names, 0), found);
@@ -381,7 +392,7 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
     std::string trouble;
     recovery_basis known = contents;
     try {
-        rings_file rings(contents.rings_path, id, copied);
+        rings_file rings(contents, id, copied);
         rings.unwritten(known, found);
         // Names are read both before and after the records. After, because in a running process the names of new
         // records exist by then. Before, because names of records that are drained meanwhile may be freed.
@@ -397,9 +408,11 @@ recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_ba
             trouble = std::string{trouble_follows} + problem.what();
         }
         rings.drops(known, found);
+        rings.expect_number(contents.number);  // a running process may have gone on meanwhile
         counts = std::to_string(rings.records()) + " records";
         if (rings.gpu_records() != 0) counts += " and " + std::to_string(rings.gpu_records()) + " GPU records";
     } catch (const error& problem) {
+        found = {};
         found.outcome =
             not_closed + "nothing was recovered from its rings, " + contents.rings_path + ": " + problem.what();
         return found;

@@ -34,9 +34,9 @@ struct recovery_basis {
     std::map<std::uint32_t, std::uint64_t> drops_before;  // by cause: what earlier recordings had counted
     // GPU records in the file: by the number of their buffer, and by the chunks' type.
     std::map<std::uint64_t, std::map<format::chunk_type, std::uint64_t>> buffers;
-    std::uint64_t created_realtime_ns = 0;  // of the file's header
-    std::uint32_t next_sequence = 0;        // the sequence number that the file's next chunk would have
-    std::uint64_t first_gpu_ns = 0;         // CUPTI's clock at the first and the last snapshot; 0: none
+    std::uint32_t number = 0;         // of the file's header
+    std::uint32_t next_sequence = 0;  // the sequence number that the file's next chunk would have
+    std::uint64_t first_gpu_ns = 0;   // CUPTI's clock at its earliest and latest snapshot; 0: none
     std::uint64_t last_gpu_ns = 0;
 
     void add(const chunk& delivered);
@@ -60,8 +60,8 @@ struct recovery {
 // Whether such a line states that all records were recovered that the rings held.
 bool is_whole_recovery(std::string_view outcome) noexcept;
 
-// `id`: from the capture's header; the rings must carry the same. `copied`, for tests, is called after records were
-// copied and before the check which of them were overwritten meanwhile.
+// `id`: from the capture's header; the rings must carry the same, and contents.number. `copied`, for tests, is called
+// after records were copied and before the check which of them were overwritten meanwhile.
 recovery recover_rings(const std::array<std::uint8_t, 16>& id, const recovery_basis& contents,
                        const std::function<void()>& copied = {});
 

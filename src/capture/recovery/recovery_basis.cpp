@@ -54,7 +54,7 @@ void recovery_basis::add(const chunk& delivered) {
         case format::chunk_type::clocks:
             for (const clock_snapshot& snapshot : elements<clock_snapshot>(delivered.payload)) {
                 const std::uint64_t now = snapshot.cupti_ns != 0 ? snapshot.cupti_ns : snapshot.realtime_ns;
-                if (first_gpu_ns == 0) first_gpu_ns = now;
+                first_gpu_ns = first_gpu_ns == 0 ? now : std::min(first_gpu_ns, now);  // the clock may be set back
                 last_gpu_ns = std::max(last_gpu_ns, now);
             }
             break;

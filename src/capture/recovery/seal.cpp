@@ -54,21 +54,13 @@ private:
     bool is_locked_ = false;
 };
 
-bool belongs_to(const locked_file& rings, const std::array<std::uint8_t, 16>& id) {
-    std::array<std::uint8_t, 16> found{};
-    std::array<char, 8> magic{};
-    const auto bytes = [&](void* to, std::size_t size, std::size_t offset) {
-        return pread(rings.descriptor(), to, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
-    };
-    return bytes(magic.data(), magic.size(), offsetof(region_header, magic)) && magic == region_magic &&
-           bytes(found.data(), found.size(), offsetof(region_header, id)) && found == id;
-}
-
 // The process of a capture, as the capture describes it.
 struct process_of_capture {
     std::array<std::uint8_t, 16> id{};
+    std::uint32_t number = 0;
     std::uint32_t pid = 0;
     std::uint64_t created_realtime_ns = 0;
+    std::string start;
     std::string host;
     std::string rings_path;
 };
@@ -81,7 +73,8 @@ process_of_capture read_process(const std::string& path) {
         const auto found = properties.find(key);
         return found == properties.end() ? std::string() : found->second;
     };
-    return {header.id, header.pid, header.created_realtime_ns, value("hostname"), value("rings_path")};
+    return {header.id,         header.number,      header.pid, header.created_realtime_ns, value("process_start"),
+            value("hostname"), value("rings_path")};
 }
 
 // The rings of a capture, and whether their process is still running.
@@ -89,18 +82,37 @@ class rings_of {
 public:
     explicit rings_of(const process_of_capture& process)
         : path_(process.rings_path), file_(process.rings_path, O_RDWR) {
-        exist_ = file_.is_open() && belongs_to(file_, process.id);
+        std::array<char, 8> magic{};
+        std::array<std::uint8_t, 16> id{};
+        exist_ = file_.is_open() && read(magic, offsetof(region_header, magic)) && magic == region_magic &&
+                 read(id, offsetof(region_header, id)) && id == process.id;
+        std::uint32_t version = 0;
+        is_of_this_version_ = exist_ && read(version, offsetof(region_header, version)) && version == region_version;
+        std::uint32_t number = 0;
+        are_its_own_ =
+            is_of_this_version_ && read(number, offsetof(region_header, capture_number)) && number == process.number;
         runs_ = (exist_ && !file_.is_locked()) ||
-                state_of_process(process.pid, process.created_realtime_ns, process.host) == process_state::running;
+                state_of_process(process.pid, process.start, process.created_realtime_ns, process.host) ==
+                    process_state::running;
     }
     bool exist() const noexcept { return exist_; }
+    bool can_be_read() const noexcept { return !exist_ || is_of_this_version_; }
+    // What is in them belongs to this capture, not to a later one of the process.
+    bool are_its_own() const noexcept { return are_its_own_; }
     bool process_runs() const noexcept { return runs_; }
     void remove() const noexcept { unlink(path_.c_str()); }
 
 private:
+    template <typename TField>
+    bool read(TField& to, std::size_t offset) const noexcept {
+        return pread(file_.descriptor(), &to, sizeof to, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof to);
+    }
+
     const std::string& path_;
     locked_file file_;
     bool exist_ = false;
+    bool is_of_this_version_ = false;
+    bool are_its_own_ = false;
     bool runs_ = false;
 };
 
@@ -187,7 +199,14 @@ sealing seal_capture(const std::string& path, std::uint32_t how) {
     chunk next;
     bool closed = false;
     while (!closed && reader.next(next) && !next.recovered) closed = next.type == format::chunk_type::end;
-    if (closed) return {seal_result::was_closed, path + " was closed already"};
+    if (closed) {
+        if (rings.are_its_own()) rings.remove();
+        if (is_this_host(process.host)) remove_unfinished(path, process.pid);
+        return {seal_result::was_closed, path + " was closed already"};
+    }
+    if (!rings.can_be_read()) {
+        throw error("cannot seal " + path + ": its rings are of another version of libprof; use the prof of that");
+    }
     if (!rings.exist() && !is_this_host(process.host)) {
         throw error("cannot seal " + path + ": its process ran on " + process.host + ", and so must prof seal");
     }
@@ -196,7 +215,7 @@ sealing seal_capture(const std::string& path, std::uint32_t how) {
     out.property("recovery", reader.recovery_outcome());
     const format::end_entry end{format::end_reason::died, how, clock_ns(CLOCK_REALTIME)};
     out.chunk(format::chunk_type::end, 0, std::as_bytes(std::span{&end, 1}));
-    if (rings.exist()) rings.remove();
+    if (rings.are_its_own()) rings.remove();
     remove_unfinished(path, process.pid);
     return {seal_result::sealed, reader.recovery_outcome()};
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Seals the capture of a process that died: appends what its rings and CUPTI's buffers still hold, and an end chunk.
-// Then it removes the rings' file, and unfinished copies, dumps and traces beside the capture. Afterwards the capture
-// needs nothing else: it can be copied, and the machine may be switched off.
+// Then it removes the rings' file, unless that belongs to a later capture of the process, and unfinished copies, dumps
+// and traces beside the capture. Afterwards the capture needs nothing else: it can be copied, and the machine may be
+// switched off. Of a capture that is closed already only these files are removed.
 //
 // Works on dead processes only: a running process holds a lock on its rings' file and is found in /proc. A lock on the
 // capture admits one sealer at a time. Sealing may be killed at any point and repeated: chunks that were already

@@ -46,9 +46,8 @@ unwritten_chunks read_unwritten(const input_file& rings, const recovery_basis& c
     const auto offset = field<std::uint64_t>(rings, offsetof(region_header, writing_offset));
     const auto room = field<std::uint32_t>(rings, offsetof(region_header, writing_bytes));
     if (room > most_writing_bytes || offset > rings.size() || room > rings.size() - offset) return out;
-    const auto created = field<std::uint64_t>(rings, offset + offsetof(writing_header, created_realtime_ns));
-    out.is_of_later = room != 0 && contents.created_realtime_ns != 0 && created > contents.created_realtime_ns;
-    if (room == 0 || created == 0 || created != contents.created_realtime_ns) return out;
+    const auto number = field<std::uint32_t>(rings, offset + offsetof(writing_header, capture_number));
+    if (room == 0 || number != contents.number) return out;
     std::vector<std::byte> copied(
         std::min<std::uint64_t>(room, field<std::uint64_t>(rings, offset + offsetof(writing_header, bytes))));
     if (rings.read(offset + sizeof(writing_header), copied) < copied.size()) return out;

@@ -12,11 +12,10 @@ namespace prof {
 
 struct unwritten_chunks {
     std::vector<recovered_chunk> chunks;
-    bool has_next = false;     // `chunks` includes the one that comes next in the file
-    bool is_of_later = false;  // the process went on to another capture, which owns everything in the rings
+    bool has_next = false;  // `chunks` includes the one that comes next in the file
 };
 
-// The chunks of the capture created at contents.created_realtime_ns, in order from contents.next_sequence on. An end
+// The chunks of the capture with the number contents.number, in order from contents.next_sequence on. An end
 // chunk is left out, since the process has not closed the capture. `rings` is a region's file. The result is never
 // larger than that file.
 unwritten_chunks read_unwritten(const input_file& rings, const recovery_basis& contents);

@@ -25,6 +25,9 @@ public:
     void add(std::uint64_t now_ns, std::uint64_t position, std::uint64_t end);
     // The position of the key frame with which the capture may begin from now on; 0: no change.
     std::uint64_t begin(std::uint64_t now_ns, std::uint64_t position);
+    // The position of the key frame after that one, or of that one itself if it is the latest. REQUIRES: begin() has
+    // returned one.
+    std::uint64_t after_begin() const noexcept { return frames_[frames_.size() > 1 ? 1 : 0].position; }
 
 private:
     struct frame {

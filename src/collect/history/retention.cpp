@@ -10,6 +10,14 @@ retention::retention(const keep_limits& limits, const property_list& written)
     for (const auto& [key, value] : written) properties_[key] = value;
 }
 
+void retention::note_property(const std::string& key, const std::string& value, std::uint64_t position) {
+    if (key.starts_with(format::text_prefix)) {
+        texts_[key] = {value, position};
+    } else {
+        properties_[key] = value;
+    }
+}
+
 void retention::note_records(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records) {
     records_ += records.size();
     open_.follow(thread, first_number, records);
@@ -41,14 +49,28 @@ void retention::begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns,
 
 void retention::end_key_frame(capture_writer& out) { frames_.add(frame_ns_, frame_position_, out.position()); }
 
+// A text whose latest copy is before `position` is written again.
+void retention::write_texts_before(std::uint64_t position, capture_writer& out) {
+    for (auto& [key, at] : texts_) {
+        if (at.position >= position) continue;
+        at.position = out.position();
+        out.property(key, at.text);
+    }
+    out.flush();
+}
+
 void retention::trim(std::uint64_t now_ns, capture_writer& out) {
     const std::uint64_t position = frames_.begin(now_ns, out.position());
-    const int result = position == 0 ? 0 : out.trim(position);
+    if (position == 0) return;
+    // A reader that finds the first key frame damaged, or trimmed meanwhile, begins with the one after it.
+    write_texts_before(frames_.after_begin(), out);
+    if (out.failed()) return;
+    const int result = out.trim(position);
     if (result == 0 || properties_.contains("keep_notice")) return;
     const std::string notice =
         "keep: older records could not be removed, and the capture grew: " + std::generic_category().message(result);
+    properties_["keep_notice"] = notice;
     out.property("keep_notice", notice);
-    note_property("keep_notice", notice);
 }
 
 }  // namespace prof

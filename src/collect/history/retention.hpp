@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state that a capture with limits must repeat in each key frame, beside records: properties, windows, devices, the
-// clock and what is open. Such a capture keeps only its latest part. Used by the drain thread only.
+// clock and what is open. Such a capture keeps only its latest part. The program's texts (prof_keep_text) may be large:
+// they are repeated only before the part with their latest copy is trimmed. Used by the drain thread only.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,8 @@ public:
     // `written`: the properties that the capture already contains.
     retention(const keep_limits& limits, const property_list& written);
 
-    void note_property(const std::string& key, const std::string& value) { properties_[key] = value; }
+    // `position`: of the property's chunk in the capture.
+    void note_property(const std::string& key, const std::string& value, std::uint64_t position);
     void note_window(const format::window_entry& window) {
         windows_[window.epoch] = window;
         open_.cut(std::max(window.begin_ticks, window.end_ticks));
@@ -47,9 +49,17 @@ public:
     void trim(std::uint64_t now_ns, capture_writer& out);
 
 private:
+    struct kept_text {
+        std::string text;
+        std::uint64_t position = 0;  // of its latest copy
+    };
+
+    void write_texts_before(std::uint64_t position, capture_writer& out);
+
     key_frames frames_;
     open_records open_;
-    std::map<std::string, std::string> properties_;
+    std::map<std::string, std::string> properties_;  // without texts
+    std::map<std::string, kept_text> texts_;
     std::map<std::uint32_t, format::window_entry> windows_;  // key: epoch
     std::map<std::uint32_t, device_record> devices_;
     clock_snapshot clock_;
