@@ -58,7 +58,7 @@ bool settling_thread::disk_stands_still() {
         const session_lock lock(mutex_);
         settling = drain_.lock();
     }
-    for (const auto& drain : {settling, capture_.drain()}) {
+    for (const auto& drain : {settling, capture_.drain_if_made()}) {
         if (drain != nullptr && std::chrono::nanoseconds(drain->disk().standstill_ns()) >= longest_standstill) {
             return true;
         }
