@@ -166,7 +166,6 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     }
     region* where = installed_region();
     if (where == nullptr) return nullptr;
-    pthread_once(&thread_end_once, make_thread_end_key);
     if (ringless_epoch == epoch) {
         where->count_drop(drop_cause::no_ring);
         return nullptr;
@@ -184,6 +183,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         set_this_thread(known);
         return known->epoch() == epoch ? known : nullptr;
     }
+    pthread_once(&thread_end_once, make_thread_end_key);
     producer* out = nullptr;
     ring_header* ring = claim_ring_and_producer(*where, out);
     if (ring == nullptr) {

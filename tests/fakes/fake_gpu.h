@@ -51,7 +51,8 @@ enum fake_gpu_place {
     FAKE_GPU_FINALIZING = 6,       /* CUPTI finalizes: a call to it now ends the process */
     FAKE_GPU_IN_CALLBACK = 7,      /* CUPTI is about to call its client back, of a call or a resource */
     FAKE_GPU_DISABLING = 8,        /* a client of CUPTI switches a kind of records off */
-    FAKE_GPU_PLACES = 9
+    FAKE_GPU_ASKED_FOR_CONTEXT = 9, /* the driver is asked for a stream's context */
+    FAKE_GPU_PLACES = 10
 };
 FAKE_GPU_EXPORT void fake_gpu_interrupt(enum fake_gpu_place place, void (*handler)(void));
 

@@ -140,6 +140,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
     const CUstream known = resolve(stream);
     if (known == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    gpu().at(FAKE_GPU_ASKED_FOR_CONTEXT);
     *context = known->context;
     return CUDA_SUCCESS;
 }
