@@ -255,17 +255,19 @@ bool window_control::lock_settled(std::chrono::nanoseconds patience) {
 }
 
 bool window_control::keep_text(const std::string& key, const std::string& text) {
+    (void)parts_.capture.drain_of_records();  // not with the lock, as it may read a file
     if (!mutex_.try_lock_for(longest_standstill)) return false;
     const session_lock lock(mutex_, std::adopt_lock);
-    const std::shared_ptr<drain_thread> drain = parts_.capture.drain_of_records();
+    const std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
     if (drain != nullptr) drain->set_property(key, text);
     return drain != nullptr;
 }
 
 result<window_control::recorded> window_control::find_recorded() {
+    (void)parts_.capture.drain_of_records();  // as above
     const session_lock lock(mutex_);
     if (!is_recording()) return outcome::wrong_state("no recording is running");
-    std::shared_ptr<drain_thread> drain = parts_.capture.drain_of_records();
+    std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
     if (drain == nullptr) return outcome::wrong_state("nothing was recorded yet");
     return recorded{std::move(drain), parts_.settings.options()};
 }
