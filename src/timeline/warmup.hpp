@@ -12,8 +12,8 @@ namespace prof {
 // have only the latest part of its recording.
 //
 // Removes the operations whose launch was not recorded and whose correlation id is not later than the window's
-// warmup_calls, or than the latest call of the trimmed part; or whose epoch has no window. Returns how many were launched in the trimmed part.
-// REQUIRES: data.api_calls is complete. O(n).
+// warmup_calls, or than the latest call of the trimmed part; or whose epoch has no window. Returns how many were
+// launched in the trimmed part. REQUIRES: data.api_calls is complete. O(n).
 std::uint64_t leave_out_launched_before(capture_contents& contents, const timeline& data);
 
 }  // namespace prof
