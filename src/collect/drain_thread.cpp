@@ -246,7 +246,9 @@ bool drain_thread::rounds() {
     while (!finish_) {
         const std::uint64_t wanted = syncs_wanted_;
         const bool is_asked = syncs_done_ != wanted;
+        const bool brings_gpu_records = std::exchange(syncs_gpu_records_, false);
         lock.unlock();
+        if (brings_gpu_records) collector_.ask_for_gpu_records();
         const auto now = std::chrono::steady_clock::now();
         try {
             write_notes();
@@ -300,6 +302,7 @@ bool drain_thread::wait_for_disk(std::unique_lock<std::mutex>& lock, std::chrono
 drain_thread::sync_result drain_thread::sync(std::chrono::nanoseconds patience) {
     std::unique_lock lock(mutex_);
     const std::uint64_t mine = ++syncs_wanted_;
+    syncs_gpu_records_ = true;
     wake_.notify_one();
     const auto is_done = [&] { return syncs_done_ >= mine || synced_state_.has_end; };
     if (!wait_for_disk(lock, patience, [&] { return is_done() || is_full_; })) return sync_result::no_answer;

@@ -73,8 +73,9 @@ public:
     // The totals of the capture so far. Any thread, also after finish().
     collector::totals so_far() const noexcept { return collector_.so_far(); }
 
-    // Waits until everything that was in rings and in CUPTI's queue at the call is in the file. Returns early if the
-    // disk is full, or if one call to the storage has been pending for as long as `patience`. Any thread.
+    // Waits until everything that was in rings and in CUPTI's buffers at the call, and has completed, is in the file.
+    // Returns early if the disk is full, or if one call to the storage has been pending for as long as `patience`. Any
+    // thread.
     enum class sync_result : std::uint8_t { done, full, no_answer };
     sync_result sync(std::chrono::nanoseconds patience = for_ever);
     // As sync(), for a caller that has no later chance: if the disk is full, the capture ends there. False if the
@@ -138,6 +139,7 @@ private:
     std::string creation_failure_;  // "" unless creation failed
     std::uint64_t syncs_wanted_ = 0;
     std::uint64_t syncs_done_ = 0;
+    bool syncs_gpu_records_ = false;  // the next round asks CUPTI for its completed buffers first
     struct synced_state {
         capture_extent extent;
         bool has_end = false;  // the capture is closed, and the thread is at its end

@@ -40,21 +40,25 @@ plan_action budget_plan::next(plan_event event, std::uint64_t step, std::uint64_
     latest_step_ = step;
     ++steps_;
 
-    bool ends = false;
-    if (in_window_ && --open_steps_ == 0) {
-        ends = true;
-        in_window_ = false;
-        settling_ = 0;
-    }
+    const bool ends = in_window_ && --open_steps_ == 0;
     if (!advance_stratum()) return ends ? plan_action::close : plan_action::none;
-    in_window_ = true;
-    had_window_ = true;
-    open_steps_ = window_steps_;
-    costs_.begin_window();
     return ends ? plan_action::reopen : plan_action::open;
 }
 
-void budget_plan::took(plan_action, std::uint64_t ns) { costs_.hold(static_cast<double>(ns)); }
+void budget_plan::took(plan_action action, bool is_open, std::uint64_t ns) {
+    if (in_window_) settling_ = 0;  // no action falls into the middle of a window
+    in_window_ = is_open;
+    if (is_open) {
+        had_window_ = true;
+        open_steps_ = window_steps_;
+        costs_.begin_window();
+    }
+    if (is_open || action == plan_action::close) {
+        costs_.hold(static_cast<double>(ns));
+    } else {
+        costs_.lose(static_cast<double>(ns));  // the window was passed over
+    }
+}
 
 void budget_plan::end_step(double ns) {
     if (in_window_) {

@@ -25,7 +25,7 @@ public:
 
     plan_action begin() override { return plan_action::none; }
     plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) override;
-    void took(plan_action action, std::uint64_t ns) override;
+    void took(plan_action action, bool is_open, std::uint64_t ns) override;
     drawn_steps drawn_among() const override { return {stratum_first_, stratum_steps_}; }
 
     const window_costs& costs() const noexcept { return costs_; }

@@ -71,7 +71,8 @@ plan_action schedule_plan::go_to(place next) noexcept {
     const place before = now_;
     now_ = next;
     if (before.in == phase::active) {
-        if (next.in == phase::active) return next.cycle == before.cycle ? plan_action::none : plan_action::reopen;
+        if (next.in == phase::active && next.cycle == before.cycle) return plan_action::none;
+        if (next.in == phase::active) return is_open_ ? plan_action::reopen : plan_action::open;
         if (next.in == phase::over) return plan_action::finish;
         return next.in == phase::warmup ? plan_action::rewarm : plan_action::close;
     }

@@ -34,7 +34,7 @@ public:
 
     plan_action begin() override;
     plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) override;
-    void took(plan_action, std::uint64_t) override {}
+    void took(plan_action, bool is_open, std::uint64_t) override { is_open_ = is_open; }
 
 private:
     enum class phase : std::uint8_t { idle, warmup, active, over };
@@ -48,6 +48,7 @@ private:
     step_schedule schedule_;
     bool step_0_is_under_way_;
     place now_;
+    bool is_open_ = false;  // false in the phase `active`: the window was passed over
 };
 
 }  // namespace prof

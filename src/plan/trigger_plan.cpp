@@ -25,16 +25,17 @@ bool parse_range_end(std::string_view text, range_end& out) {
 
 plan_action trigger_plan::next(plan_event event, std::uint64_t, std::uint64_t) {
     if (event == plan_event::trigger_begin && !is_open_) {
-        if (end_.windows != 0 && opened_ == end_.windows) return plan_action::none;
-        is_open_ = true;
-        ++opened_;
-        return plan_action::open;
+        return end_.windows != 0 && opened_ == end_.windows ? plan_action::none : plan_action::open;
     }
     if (event == plan_event::trigger_end && is_open_ && end_.ends) {
-        is_open_ = false;
         return opened_ == end_.windows ? plan_action::finish : plan_action::close;
     }
     return plan_action::none;
+}
+
+void trigger_plan::took(plan_action, bool is_open, std::uint64_t) {
+    if (is_open && !is_open_) ++opened_;
+    is_open_ = is_open;
 }
 
 }  // namespace prof

@@ -24,11 +24,11 @@ public:
 
     plan_action begin() override { return plan_action::none; }
     plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) override;
-    void took(plan_action, std::uint64_t) override {}
+    void took(plan_action action, bool is_open, std::uint64_t ns) override;
 
 private:
     range_end end_;
-    std::uint64_t opened_ = 0;
+    std::uint64_t opened_ = 0;  // windows
     bool is_open_ = false;
 };
 

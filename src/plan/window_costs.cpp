@@ -75,6 +75,11 @@ void window_costs::hold(double ns) {
     if (has_current_) current_.held_ns += ns;
 }
 
+void window_costs::lose(double ns) {
+    unseen_hold_ns_ += ns;
+    forgotten_ns_ += ns;
+}
+
 void window_costs::begin_window() {
     if (has_current_) assess();  // its settling is cut short
     has_current_ = true;

@@ -22,11 +22,12 @@ public:
     // Steps after a window whose length its end may affect: GPU records are read and CUPTI is detached during them.
     static constexpr std::size_t settling_steps = 3;
 
-    // Adds a step that has ended. Times passed to hold() during the step are subtracted from its length.
+    // Adds a step that has ended. Times passed to hold() and lose() during the step are subtracted from its length.
     void add_plain(double ns);
     void add_captured(double ns);
     void add_settling(std::size_t place, double ns);  // place: 0 … settling_steps − 1
     void hold(double ns);
+    void lose(double ns);  // held up the program, and belongs to no window
 
     void begin_window();
 
@@ -78,7 +79,7 @@ private:
     std::uint64_t lag_ = 1;
     factors known_;
     double assessed_ns_ = 0;   // cost of the windows in assessed_
-    double forgotten_ns_ = 0;  // cost of the windows before those
+    double forgotten_ns_ = 0;  // cost of the windows before those, and what lose() was told
 };
 
 }  // namespace prof

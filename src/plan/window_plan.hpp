@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when the windows of a recording open and end. The session calls a plan with each event of the program, one
-// call at a time, and the plan returns the action to take. A plan has no side effects and reads no clock.
+// call at a time, and the plan returns the action to take. The session then tells the plan what came of it: a window
+// that was to open may have been passed over. A plan advances on what happened, and not on what it asked for. It has no
+// side effects and reads no clock.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@ enum class plan_action : std::uint8_t {
     none,
     warm_up,  // attach to CUPTI, since the next window is near
     open,     // a window begins
-    close,    // the window ends
+    close,    // the window ends; if it was passed over, its warm-up does
     rewarm,   // the window ends, and the next one is near already
     reopen,   // the window ends, and the next one begins at once
     finish,   // the window ends and was the last one: the capture is complete
@@ -38,8 +40,9 @@ public:
     // begin with 1, and 0 is what comes before; steps marked by a range begin with 0 (docs/guide/schedule.md).
     // `now_ns`: a steady clock.
     virtual plan_action next(plan_event event, std::uint64_t step, std::uint64_t now_ns) = 0;
-    // `action` was carried out, and delayed the thread that raised the event by `ns`.
-    virtual void took(plan_action action, std::uint64_t ns) = 0;
+    // To be called after each action that begin() or next() returned, but none. `is_open`: a window is open now. `ns`:
+    // by so much the thread that raised the event was delayed.
+    virtual void took(plan_action action, bool is_open, std::uint64_t ns) = 0;
     // For a plan that draws its windows at random: the steps among which the latest window was drawn; else none.
     virtual drawn_steps drawn_among() const { return {}; }
 };

@@ -30,10 +30,10 @@ private:
         std::uint64_t key = 0;
     };
     static std::size_t place_of(std::uint64_t handle) noexcept {
-        return static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 61);
+        return static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 58);
     }
 
-    std::array<entry, 8> entries_{};
+    std::array<entry, 64> entries_{};
     std::uint32_t generation_ = 0;
 };
 

@@ -170,25 +170,39 @@ void capture_in_progress::note_refusal() {
 }
 
 void capture_in_progress::leave_failed() {
-    const std::shared_ptr<drain_thread> failed = drain();
+    const std::shared_ptr<drain_thread> failed = drain_if_made();
     if (failed == nullptr || failed->creation().ok()) return;
     failed->finish(format::end_reason::none).ignore();
     const session_lock lock(mutex_);
     drain_ = nullptr;
 }
 
-std::shared_ptr<drain_thread> capture_in_progress::drain() {
+capture_stage capture_in_progress::stage_alone() const {
+    if (drain_ != nullptr) return capture_stage::under_way;
+    return accepts_ && first_use_was_met() ? capture_stage::beginning : capture_stage::none;
+}
+
+capture_stage capture_in_progress::stage() {
+    const session_lock lock(mutex_);
+    return stage_alone();
+}
+
+std::shared_ptr<drain_thread> capture_in_progress::drain_if_made() {
     const session_lock lock(mutex_);
     return drain_;
 }
 
-std::shared_ptr<drain_thread> capture_in_progress::take() {
+std::shared_ptr<drain_thread> capture_in_progress::drain_of_records() {
     try {
-        // The thread that made the first record may not have come to begin() yet.
-        if (first_use_was_met()) (void)make_drain();
+        if (stage() == capture_stage::beginning) (void)make_drain();
     } catch (const std::exception&) {
-        // Reported when it was tried first.
+        // The thread that made the first record reports it.
     }
+    return drain_if_made();
+}
+
+std::shared_ptr<drain_thread> capture_in_progress::take() {
+    (void)drain_of_records();
     const session_lock lock(mutex_);
     accepts_ = false;
     return std::move(drain_);
@@ -265,7 +279,7 @@ void capture_in_progress::describe(session_status& out, bool is_recording, bool 
     const session_lock lock(mutex_);
     out.gpu = gpu_state(is_recording, uses_cuda);
     out.records_gpu = is_recording && tracer_ != nullptr && missing_.empty();
-    out.is_waiting = is_recording && drain_ == nullptr;
+    out.is_waiting = is_recording && stage_alone() == capture_stage::none;
     out.capture = base_ + path_;
     const collector::totals totals = drain_ != nullptr ? drain_->so_far() : totals_;
     out.records = totals.records;

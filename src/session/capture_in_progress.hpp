@@ -23,6 +23,13 @@
 
 namespace prof {
 
+// What there is of a capture.
+enum class capture_stage : std::uint8_t {
+    none,       // no record was made, or none is to have a capture
+    beginning,  // a thread has made the first record, and is about to start the drain thread
+    under_way,
+};
+
 class capture_in_progress {
 public:
     capture_in_progress(recording_settings& settings, session_rings& rings, process_exit& exit) noexcept
@@ -49,9 +56,13 @@ public:
     // If the file could not be made: the next window tries again.
     void leave_failed() PROF_EXCLUDES(mutex_);
 
-    // Null: there is none.
-    std::shared_ptr<drain_thread> drain() PROF_EXCLUDES(mutex_);
-    // To be completed. No other capture is made until the next window.
+    capture_stage stage() PROF_EXCLUDES(mutex_);
+    // The drain thread of all records that were made until now. If the capture is `beginning`, it is started here.
+    // Null: `none`, or it cannot be started. May read a file.
+    std::shared_ptr<drain_thread> drain_of_records() PROF_EXCLUDES(mutex_);
+    // Null also if the capture is `beginning`.
+    std::shared_ptr<drain_thread> drain_if_made() PROF_EXCLUDES(mutex_);
+    // As drain_of_records(), to be completed. No other capture is made until the next window.
     std::shared_ptr<drain_thread> take() PROF_EXCLUDES(mutex_);
 
     // GPU work is recorded by `tracer`. `graphs_notice`: why CUDA graphs are not recorded as the options ask; else "".
@@ -71,6 +82,7 @@ public:
     void describe(session_status& out, bool is_recording, bool uses_cuda) PROF_EXCLUDES(mutex_);
 
 private:
+    capture_stage stage_alone() const PROF_REQUIRES(mutex_);
     bool wants_drain() PROF_EXCLUDES(mutex_);
     std::shared_ptr<drain_thread> make_drain() PROF_EXCLUDES(mutex_);
     std::unique_ptr<capture_writer> make_capture(const session_options& options, const process_facts& facts,

@@ -118,16 +118,28 @@ void dump_writer::note_step(std::uint64_t ended) {
     if (!reason || left_ == 0) return;
     const recording_settings::snapshot options = settings_.options();
     if (latest_ns_ != 0 && (!exports_.is_idle() || now - latest_ns_ < options->keep.value.time_ns)) return;
-    const auto drain = capture_.drain();
+    const auto drain = capture_.drain_if_made();  // slow steps come after many others
     if (drain == nullptr) return;
     latest_ns_ = now;
     --left_;
     exports_.post([this, drain, options, reason = *reason] {
-        (void)drain->sync();                  // until the capture is made it has no name
-        if (!drain->creation().ok()) return;  // it is reported already
-        const std::string path = unused_path(capture_.absolute_path());
-        note_ended(path, write(*drain, *options, path, reason));
+        if (!write_of_slow_step(*drain, *options, reason)) take_back_dump();
     });
+}
+
+bool dump_writer::write_of_slow_step(drain_thread& drain, const session_options& options, const std::string& reason) {
+    (void)drain.sync();                        // until the capture is made it has no name
+    if (!drain.creation().ok()) return false;  // it is reported already
+    const std::string path = unused_path(capture_.absolute_path());
+    const outcome written = write(drain, options, path, reason);
+    note_ended(path, written);
+    return written.ok();
+}
+
+// It does not count among those that may be made.
+void dump_writer::take_back_dump() {
+    const session_lock lock(mutex_);
+    if (slow_steps_) ++left_;
 }
 
 }  // namespace prof

@@ -48,6 +48,8 @@ private:
     std::string unused_path(const std::string& capture);
     outcome write(drain_thread& drain, const session_options& options, const std::string& path,
                   const std::string& reason);
+    bool write_of_slow_step(drain_thread& drain, const session_options& options, const std::string& reason);
+    void take_back_dump() PROF_EXCLUDES(mutex_);
     // A dump is complete, with its exports, or has failed.
     void note_ended(const std::string& path, const outcome& written);
 

@@ -18,7 +18,27 @@ constexpr const char* device_launches_notice =
 constexpr const char* another_client_notice =
     "another client of CUPTI's activity records is in the program: it and this recording took records from each other";
 
+constexpr const char* used_twice = "an error in libprof: two threads of it used CUPTI at once; GPU work may be missing";
+
 }  // namespace
+
+// As long as it lives, the calling thread is the one user of CUPTI; if another thread is that already, it is false.
+class gpu_session::sole_use {
+public:
+    explicit sole_use(gpu_session& all) noexcept : all_(all), is_sole_(!all.is_in_use_.exchange(true)) {
+        if (!is_sole_) warn_once(used_twice, PROF_LOG_ERROR);
+    }
+    ~sole_use() {
+        if (is_sole_) all_.is_in_use_ = false;
+    }
+    sole_use(const sole_use&) = delete;
+    sole_use& operator=(const sole_use&) = delete;
+    explicit operator bool() const noexcept { return is_sole_; }
+
+private:
+    gpu_session& all_;
+    const bool is_sole_;
+};
 
 gpu_session::gpu_session(recording_settings& settings, session_rings& rings, process_exit& exit,
                          capture_in_progress& capture, bool may_use_gpu, profiler_observer observer) noexcept
@@ -56,6 +76,8 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     const recording_settings::snapshot options = settings_.options();
     const activity_set what = activities_of(*options);
     if (what.is_empty() || !may_use_gpu_) return;  // CUPTI is left to others
+    const sole_use here(*this);
+    if (!here) return;
     outcome attached;
     try {
         make_tracer(*options);
@@ -86,7 +108,8 @@ std::string gpu_session::graphs_notice(const session_options& options, bool cuda
 }
 
 void gpu_session::observe_profiler_calls() {
-    if (exit_.has_begun()) return;
+    const sole_use here(*this);
+    if (!here || exit_.has_begun()) return;
     make_tracer(*settings_.options());
     const outcome observed = tracer_->observe_profiler_calls(observer_);
     if (observed.ok()) {
@@ -97,6 +120,8 @@ void gpu_session::observe_profiler_calls() {
 }
 
 outcome gpu_session::observe_graphs() {
+    const sole_use here(*this);
+    if (!here) return outcome::failed(used_twice);
     make_tracer(*settings_.options());
     outcome observed = tracer_->observe_graphs();
     if (observed.ok()) put_handler_first();
@@ -104,28 +129,27 @@ outcome gpu_session::observe_graphs() {
 }
 
 void gpu_session::stop_recording() noexcept {
-    if (tracer_ != nullptr) tracer_->stop_recording();
-}
-
-void gpu_session::flush() noexcept {
-    if (tracer_ != nullptr) tracer_->flush(false);
+    const sole_use here(*this);
+    if (here && tracer_ != nullptr) tracer_->stop_recording();
 }
 
 void gpu_session::stop_observing() noexcept {
-    if (tracer_ != nullptr) tracer_->detach(false);
+    const sole_use here(*this);
+    if (here && tracer_ != nullptr) tracer_->detach(false);
 }
 
 // Everything is read before CUPTI is detached from: kernel names are its memory. When the process exits the driver may
 // be half gone: it is neither waited for nor finalized.
 void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits) {
-    if (tracer_ == nullptr) return;
+    const sole_use here(*this);
+    if (!here || tracer_ == nullptr) return;
     if (tracer_->attached()) {
-        if (!exits) wait_for_gpu();
+        if (!exits) wait_for_gpu(tracer_->driver());
         tracer_->flush(true);
         tracer_->disable();
         // The end of the drain thread is waited for afterwards, and no longer than that.
         if (drain != nullptr) (void)drain->sync_at_last(exits ? longest_standstill : drain_thread::for_ever);
-        if (drain == nullptr) tracer_->discard_completed();  // of a warm-up, in which nothing was recorded
+        if (drain == nullptr) tracer_->discard_completed();  // no record was made: it is a warm-up's
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
     tracer_->detach(!exits);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The session's use of CUPTI: whether CUDA is in the process, and when to attach to CUPTI and detach from it.
 //
-// One thread at a time uses CUPTI. No lock enforces that, since a thread that uses CUPTI may wait for the GPU, and the
-// program's threads must not wait for such a thread. A function marked "one user" is called
+// One thread at a time uses CUPTI. No lock ensures that, since a thread that uses CUPTI may wait for the GPU, and the
+// program's threads must not wait for such a thread. Instead each function marked "one user" checks it: if another
+// thread is in one of them, it does nothing, and one line on stderr says so. It is called
 //   - on the settling thread (settling_thread.hpp), for a window that has ended, or
 //   - with window_control's lock held, while the settling thread is idle or a window is open, or
 //   - when the recording is completed, after the settling thread is done.
@@ -55,8 +56,6 @@ public:
     outcome observe_graphs();
     // No GPU work that is launched from now on is recorded.
     void stop_recording() noexcept;
-    // CUPTI hands over its completed buffers.
-    void flush() noexcept;
     // A recording begins that does not observe graphs, unlike the one before.
     void stop_observing() noexcept;
     // A window has ended: takes in its last records, with `drain` if that is not null, and detaches. `exits`: the
@@ -71,6 +70,7 @@ public:
     static bool has_gpu_of_its_own() noexcept { return !cuda_is_parents; }
 
 private:
+    class sole_use;
     void make_tracer(const session_options& options);
     void put_handler_first() noexcept;
     std::string graphs_notice(const session_options& options, bool cuda_is_new) const;
@@ -85,6 +85,7 @@ private:
     std::unique_ptr<cupti_tracer> tracer_;  // one user
     std::atomic<bool> has_tracer_{false};   // for other threads, while the settling thread may make it
     bool handler_is_first_ = false;         // one user
+    std::atomic<bool> is_in_use_{false};    // a thread is the one user
     static inline std::atomic<bool> cuda_seen{false};
     static inline std::atomic<bool> cuda_is_starting{false};
     static inline bool cuda_is_parents = false;  // written in pthread_atfork's handler only

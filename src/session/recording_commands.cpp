@@ -39,7 +39,7 @@ constexpr const char* waits_for_recording_before =
 outcome recording_commands::start(const session_options& options, requester who) {
     const session_lock command(mutex_);
     if (who == requester::program && runs_by_itself_) {
-        if (const auto drain = parts_.capture.drain()) drain->set_property("start_notice", ended_by_program);
+        if (const auto drain = parts_.capture.drain_of_records()) drain->set_property("start_notice", ended_by_program);
         complete_stopped().ignore();  // it has said what failed
     }
     if (is_left_behind()) return outcome::failed(waits_for_recording_before);
@@ -259,14 +259,8 @@ void recording_commands::close_exited(const std::shared_ptr<drain_thread>& drain
 
 outcome recording_commands::sync() {
     const session_lock command(mutex_);
-    std::shared_ptr<drain_thread> drain;
-    {
-        if (!windows_.lock_settled(longest_standstill)) return outcome::failed(no_answer_from_disk);
-        const session_lock state(windows_.mutex(), std::adopt_lock);
-        parts_.gpu.flush();
-        drain = parts_.capture.drain();
-    }
-    return bring_in(drain);
+    if (!parts_.settling.await(longest_standstill)) return outcome::failed(no_answer_from_disk);
+    return bring_in(parts_.capture.drain_of_records());
 }
 
 outcome recording_commands::sync_before_exit() {
@@ -274,16 +268,7 @@ outcome recording_commands::sync_before_exit() {
     if (!lock_at_exit()) return outcome::failed(takes_too_long);
     const session_lock command(mutex_, std::adopt_lock);
     if (!parts_.settling.wait_until_idle(longest_standstill)) return outcome::failed(takes_too_long);
-    std::shared_ptr<drain_thread> drain;
-    {
-        session_mutex& windows = windows_.mutex();
-        if (!windows.try_lock_for(longest_standstill)) return outcome::failed(takes_too_long);
-        const session_lock state(windows, std::adopt_lock);
-        if (!parts_.settling.is_idle()) return outcome::failed(takes_too_long);
-        parts_.gpu.flush();
-        drain = parts_.capture.drain();
-    }
-    outcome brought_in = bring_in(drain);
+    outcome brought_in = bring_in(parts_.capture.drain_of_records());
     if (brought_in.ok()) parts_.exit.note_synced();
     return brought_in;
 }

@@ -43,7 +43,8 @@ void recording_windows::begin_plan(bool compares_steps) {
     observes_profiler_ = options->capture_range == window_trigger::profiler_calls;
     if (observes_profiler_ && parts_.gpu.has_cuda()) parts_.gpu.observe_profiler_calls();
     if (plan_ != nullptr) parts_.idle.begin();  // before the settling thread may have CUPTI to itself
-    perform(plan_ == nullptr ? plan_action::open : plan_->begin(), 0, false);
+    if (plan_ == nullptr) return perform(plan_action::open, 0, false);
+    take(plan_->begin(), 0, false);
 }
 
 void recording_windows::leave_plan() {
@@ -57,17 +58,20 @@ void recording_windows::leave_plan() {
 
 void recording_windows::apply(plan_event event) {
     if (plan_ == nullptr) return;
-    const std::uint64_t since = steady_now_ns();
     const std::uint64_t step = steps_.current();
-    const plan_action action = plan_->next(event, step, since);
     // The window does not have the step that just begins.
     const bool step_begins = event == plan_event::step;
-    perform(action, step_begins && step != 0 ? step - 1 : step, step_begins);
-    if (action != plan_action::none) plan_->took(action, steady_now_ns() - since);
+    take(plan_->next(event, step, steady_now_ns()), step_begins && step != 0 ? step - 1 : step, step_begins);
+}
+
+void recording_windows::take(plan_action action, std::uint64_t last_step, bool ends_with_step) {
+    if (action == plan_action::none) return;
+    const std::uint64_t since = steady_now_ns();
+    perform(action, last_step, ends_with_step);
+    plan_->took(action, is_open(), steady_now_ns() - since);
 }
 
 void recording_windows::perform(plan_action action, std::uint64_t last_step, bool ends_with_step) {
-    if (action == plan_action::none) return;
     const auto end_if_open = [&](bool completes) {
         if (is_open()) end(last_step, ends_with_step, completes);
     };
@@ -80,7 +84,9 @@ void recording_windows::perform(plan_action action, std::uint64_t last_step, boo
         case plan_action::open:
             return open_next();
         case plan_action::close:
-            return end_if_open(completes_each);
+            end_if_open(completes_each);
+            if (state_ == window_state::warming_up) leave_warm_up();
+            return;
         case plan_action::rewarm:
             end_if_open(completes_each);
             return begin_warm_up();
@@ -152,10 +158,13 @@ void recording_windows::close(std::uint64_t last_step, bool ends_with_step) {
 void recording_windows::end(std::uint64_t last_step, bool ends_with_step, bool completes_capture) {
     close(last_step, ends_with_step);
     if (completes_capture) set_gate(recording_epoch, parts_.idle.gate());  // what is drained last must come to an end
-    const std::shared_ptr<drain_thread> drain = completes_capture ? parts_.capture.take() : parts_.capture.drain();
-    parts_.settling.note_drain(drain);
-    parts_.settling.post([this, drain, options = parts_.settings.options(), steps = steps_.begun(), completes_capture,
+    const std::shared_ptr<drain_thread> taken = completes_capture ? parts_.capture.take() : nullptr;
+    parts_.settling.note_drain(completes_capture ? taken : parts_.capture.drain_if_made());
+    parts_.settling.post([this, taken, options = parts_.settings.options(), steps = steps_.begun(), completes_capture,
                           observes_profiler = observes_profiler_, number = opened_] {
+        // The thread that made the window's first record may not have come to make the capture yet.
+        const std::shared_ptr<drain_thread> drain = completes_capture ? taken : parts_.capture.drain_of_records();
+        parts_.settling.note_drain(drain);
         do_as_far_as_memory_goes([&] { parts_.gpu.settle(drain, false); });
         if (completes_capture && drain != nullptr) complete_capture(*drain, options, steps);
         if (wants_event(PROF_EVENT_WINDOW_ENDED)) {
@@ -196,7 +205,7 @@ void recording_windows::begin_warm_up() {
 
 void recording_windows::leave_warm_up() {
     state_ = window_state::shut;
-    parts_.settling.post([this, drain = parts_.capture.drain()] { parts_.gpu.settle(drain, false); });
+    parts_.settling.post([this] { parts_.gpu.settle(parts_.capture.drain_of_records(), false); });
 }
 
 void recording_windows::leave_to_children() {

@@ -67,6 +67,8 @@ public:
     void leave_to_children();
 
 private:
+    // Does what the plan asks for, and tells it what came of that.
+    void take(plan_action action, std::uint64_t last_step, bool ends_with_step);
     void perform(plan_action action, std::uint64_t last_step, bool ends_with_step);
     void open_next();
     void begin_warm_up();

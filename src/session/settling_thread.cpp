@@ -97,7 +97,7 @@ bool settling_thread::disk_stands_still() {
         return std::chrono::nanoseconds(disk.standstill_ns()) >= longest_standstill;
     };
     if (stands_still(disk_)) return true;
-    for (const auto& drain : {noted_drain(), capture_.drain()}) {
+    for (const auto& drain : {noted_drain(), capture_.drain_if_made()}) {
         if (drain != nullptr && stands_still(drain->disk())) return true;
     }
     return false;

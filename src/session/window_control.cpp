@@ -139,7 +139,8 @@ void window_control::on_cuda(bool is_new) {
     const bool is_warming_up = windows_.state() == window_state::warming_up && is_new;
     if (!is_warming_up && is_completing_) return;  // the thread that completes the recording observes afterwards
     // For what the last window has left to be done.
-    const bool waits = is_warming_up || observes_idle_graphs(*parts_.settings.options());
+    const bool waits =
+        is_warming_up || windows_.observes_profiler() || observes_idle_graphs(*parts_.settings.options());
     if (waits && !parts_.settling.wait_until_idle(longest_wait_for_preparation)) return warn_once(held_up);
     if (is_warming_up) return windows_.attach_gpu(is_new);
     if (windows_.observes_profiler()) parts_.gpu.observe_profiler_calls();
@@ -254,16 +255,18 @@ bool window_control::lock_settled(std::chrono::nanoseconds patience) {
 }
 
 outcome window_control::keep_text(const std::string& key, const std::string& text) {
+    (void)parts_.capture.drain_of_records();  // not with the lock, as it may read a file
     if (!mutex_.try_lock_for(longest_standstill)) return outcome::failed("a window that opens or ends takes too long");
     const session_lock lock(mutex_, std::adopt_lock);
-    const std::shared_ptr<drain_thread> drain = parts_.capture.drain();
+    const std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
     return drain == nullptr ? outcome::wrong_state("nothing is recorded") : drain->keep_text(key, text);
 }
 
 result<window_control::recorded> window_control::find_recorded() {
+    (void)parts_.capture.drain_of_records();  // as above
     const session_lock lock(mutex_);
     if (!is_recording()) return outcome::wrong_state("no recording is running");
-    std::shared_ptr<drain_thread> drain = parts_.capture.drain();
+    std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
     if (drain == nullptr) return outcome::wrong_state("nothing was recorded yet");
     return recorded{std::move(drain), parts_.settings.options()};
 }

@@ -16,8 +16,23 @@ bool is_no_later(std::uint64_t key, std::uint32_t than) {
 
 bool is_of_warmup(const capture_contents& contents, std::uint64_t key) {
     const auto window = contents.windows.find(static_cast<std::uint32_t>(key >> 32));
-    if (window == contents.windows.end() || window->second.warmup_calls == 0) return false;
-    return is_no_later(key, window->second.warmup_calls);
+    if (window == contents.windows.end()) return !contents.windows.empty();
+    return window->second.warmup_calls != 0 && is_no_later(key, window->second.warmup_calls);
+}
+
+// Whether any operation may be of a warm-up.
+bool has_warmup(capture_contents& contents) {
+    bool any = std::any_of(contents.windows.begin(), contents.windows.end(),
+                           [](const auto& window) { return window.second.warmup_calls != 0; });
+    std::uint64_t known_epoch = 0;  // of the operation before
+    contents.work.for_each([&](auto& work) {
+        for (const gpu_op& op : work.ops) {
+            if (any || op.correlation >> 32 == known_epoch) continue;
+            known_epoch = op.correlation >> 32;
+            any = !contents.windows.empty() && !contents.windows.contains(static_cast<std::uint32_t>(known_epoch));
+        }
+    });
+    return any;
 }
 
 bool is_of_trimmed_part(const capture_contents& contents, std::uint64_t key) {
@@ -30,8 +45,7 @@ bool is_of_trimmed_part(const capture_contents& contents, std::uint64_t key) {
 }  // namespace
 
 std::uint64_t leave_out_launched_before(capture_contents& contents, const timeline& data) {
-    const bool any = contents.begins || std::any_of(contents.windows.begin(), contents.windows.end(),
-                                                    [](const auto& window) { return window.second.warmup_calls != 0; });
+    const bool any = contents.begins || has_warmup(contents);
     if (!any) return 0;
     const auto is_before = [&](std::uint64_t key) {
         return is_of_trimmed_part(contents, key) || is_of_warmup(contents, key);

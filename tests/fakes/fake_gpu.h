@@ -42,16 +42,17 @@ FAKE_GPU_EXPORT void fake_gpu_set_launch_latency_ns(uint64_t ns);
 
 /* The next time that a thread is at this place, `handler` is called there, once, as a signal's handler would be. */
 enum fake_gpu_place {
-    FAKE_GPU_IN_LAUNCH = 0,        /* a kernel has been launched, the driver has not come back */
-    FAKE_GPU_IN_SUBSCRIPTION = 1,  /* a client of CUPTI subscribes */
-    FAKE_GPU_IN_RECORD = 2,        /* CUPTI makes the record of a launch: its buffers are locked */
-    FAKE_GPU_GETTING_BUFFER = 3,   /* CUPTI has asked its client for a buffer */
-    FAKE_GPU_RETURNING_BUFFER = 4, /* CUPTI's own thread has just handed a buffer to its client */
-    FAKE_GPU_REGISTERING = 5,      /* a client of CUPTI registers its buffers' callbacks */
-    FAKE_GPU_FINALIZING = 6,       /* CUPTI finalizes: a call to it now ends the process */
-    FAKE_GPU_IN_CALLBACK = 7,      /* CUPTI is about to call its client back, of a call or a resource */
-    FAKE_GPU_DISABLING = 8,        /* a client of CUPTI switches a kind of records off */
-    FAKE_GPU_PLACES = 9
+    FAKE_GPU_IN_LAUNCH = 0,         /* a kernel has been launched, the driver has not come back */
+    FAKE_GPU_IN_SUBSCRIPTION = 1,   /* a client of CUPTI subscribes */
+    FAKE_GPU_IN_RECORD = 2,         /* CUPTI makes the record of a launch: its buffers are locked */
+    FAKE_GPU_GETTING_BUFFER = 3,    /* CUPTI has asked its client for a buffer */
+    FAKE_GPU_RETURNING_BUFFER = 4,  /* CUPTI's own thread has just handed a buffer to its client */
+    FAKE_GPU_REGISTERING = 5,       /* a client of CUPTI registers its buffers' callbacks */
+    FAKE_GPU_FINALIZING = 6,        /* CUPTI finalizes: a call to it now ends the process */
+    FAKE_GPU_IN_CALLBACK = 7,       /* CUPTI is about to call its client back, of a call or a resource */
+    FAKE_GPU_DISABLING = 8,         /* a client of CUPTI switches a kind of records off */
+    FAKE_GPU_ASKED_FOR_CONTEXT = 9, /* the driver is asked for a stream's context */
+    FAKE_GPU_PLACES = 10
 };
 FAKE_GPU_EXPORT void fake_gpu_interrupt(enum fake_gpu_place place, void (*handler)(void));
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "hooks/cupti/threads_inside.hpp"
 #include "hooks/suspension.hpp"
 
 namespace prof::quiescence_test {
@@ -149,6 +150,54 @@ TEST(Quiescence, IsTrueForThreadsThatEndMeanwhile) {
     for (int i = 0; i < 200; ++i) EXPECT_TRUE(other_threads_are_quiescent(any_time));
     goes_on = false;
     parent.join();
+}
+
+TEST(ThreadsInside, AreCountedWhileTheyAreThere) {
+    threads_inside place;
+    EXPECT_TRUE(place.is_empty());
+    std::atomic<int> inside{0};
+    std::atomic<bool> may_leave{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 100; ++i) {  // more than there are counters
+        threads.emplace_back([&] {
+            const threads_inside::scope here(place);
+            const threads_inside::scope once_more(place);
+            ++inside;
+            inside.notify_all();
+            may_leave.wait(false);
+        });
+    }
+    for (int there = inside; there != 100; there = inside) inside.wait(there);
+    EXPECT_FALSE(place.is_empty());
+    EXPECT_EQ(place.entered(), 200U);
+    may_leave = true;
+    may_leave.notify_all();
+    for (std::thread& each : threads) each.join();
+    EXPECT_TRUE(place.is_empty());
+    EXPECT_EQ(place.entered(), 200U) << "whoever looks sees that somebody was there";
+}
+
+// Two threads take turns, so that one is there at every moment.
+TEST(ThreadsInside, AreNotMissedWhenTheyTakeTurns) {
+    threads_inside place;
+    std::atomic<int> last_inside{-1};
+    std::atomic<bool> goes_on{true};
+    const auto take_turns = [&](int self) {
+        while (true) {
+            const threads_inside::scope here(place);
+            last_inside = self;
+            while (goes_on && last_inside == self) std::this_thread::yield();
+            if (!goes_on) return;
+        }
+    };
+    std::thread one(take_turns, 0);
+    std::thread other(take_turns, 1);
+    while (place.entered() < 2) std::this_thread::yield();
+    for (int i = 0; i < 2'000; ++i) EXPECT_FALSE(place.is_empty());
+    goes_on = false;
+    one.join();
+    other.join();
+    EXPECT_TRUE(place.is_empty());
 }
 
 // Without a descriptor the threads are not found.

@@ -15,6 +15,7 @@
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/tracer.hpp"
 #include "hooks/one_ring.hpp"
+#include "hooks/stream_names.hpp"
 #include "hooks/suspension.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
@@ -195,6 +196,68 @@ TEST_F(TracerFinalize, IsSkippedWhileAThreadMakesTheFirstRecord) {
     first.join();
     set_gate(recording_epoch, 0);
     EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// It sleeps in the driver, which libprof asks for a stream's context, as it does that waits for a lock of the driver's.
+TEST_F(TracerFinalize, IsSkippedWhileAThreadSleepsInACallThatACallbackMakes) {
+    static std::atomic<bool> is_there{false};
+    static std::atomic<bool> may_go_on{false};
+    static region own_rings{test::one_ring()};  // the other's ring is in use
+    ASSERT_EQ(attach(false).message(), "");
+    install_region(&own_rings, nullptr);
+    set_gate(recording_epoch, epoch);
+    fake_gpu_interrupt(FAKE_GPU_ASKED_FOR_CONTEXT, [] {
+        is_there = true;
+        is_there.notify_all();
+        may_go_on.wait(false);
+    });
+    std::thread waiting([] {
+        cudaStream_t stream = nullptr;
+        cudaEvent_t event = nullptr;
+        EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+        EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+        EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+    });
+    is_there.wait(false);
+    set_gate(recording_epoch, 0);
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 0U);
+    may_go_on = true;
+    may_go_on.notify_all();
+    waiting.join();
+
+    ASSERT_EQ(attach(false).message(), "");
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 1U);
+    EXPECT_EQ(fake_cupti_freed_uses(), 0U);
+}
+
+// NVTX names a stream: that asks CUPTI for its number, outside of any callback.
+TEST_F(TracerFinalize, WaitsForAThreadThatAsksForAStream) {
+    static std::atomic<bool> is_there{false};
+    static std::atomic<bool> may_go_on{false};
+    ASSERT_EQ(attach(false).message(), "");
+    fake_gpu_interrupt(FAKE_GPU_ASKED_FOR_CONTEXT, [] {
+        is_there = true;
+        is_there.notify_all();
+        may_go_on.wait(false);
+    });
+    auto* const look_up = stream_key_lookup.load();
+    ASSERT_NE(look_up, nullptr);
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    std::thread asking([&] {
+        std::uint64_t key = 0;
+        EXPECT_TRUE(look_up(stream, key));
+    });
+    is_there.wait(false);
+    tracer.detach(true);
+    EXPECT_EQ(times_finalized(), 0U);
+    may_go_on = true;
+    may_go_on.notify_all();
+    asking.join();
+    std::uint64_t key = 0;
+    EXPECT_FALSE(look_up(stream, key)) << "CUPTI was detached from since the function was found";
 }
 
 // It was getting a buffer when CUPTI was asked for all of them: what it then writes there is read all the same.

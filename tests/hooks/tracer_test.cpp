@@ -92,6 +92,28 @@ TEST_F(Tracer, DistinguishesStreamsByContext) {
     fake_gpu_set_device_count(1);
 }
 
+// A call that began first returns last. Its number is not the latest, also where numbers begin again at 1 in between.
+TEST_F(Tracer, KnowsTheLatestUnrecordedCallByItsNumber) {
+    for (const char* calls_before : {"0", "4294967290"}) {
+        ASSERT_EQ(setenv("FAKE_GPU_CALLS_BEFORE", calls_before, 1), 0);
+        fake_gpu_reset();
+        fake_gpu_set_clock(FAKE_GPU_CLOCK_VIRTUAL);
+        ASSERT_EQ(tracer.attach(1).message(), "");
+        fake_gpu_interrupt(FAKE_GPU_IN_LAUNCH, [] {
+            std::thread([] {
+                for (int i = 0; i < 20; ++i) EXPECT_EQ(fake_cuda_launch("later", 1000, nullptr), cudaSuccess);
+            }).join();
+        });
+        launch_and_wait("first");
+        fake_gpu_operation latest_launch{};
+        ASSERT_EQ(fake_gpu_journal_entry(fake_gpu_journal_size() - 1, &latest_launch), 1);
+        // The wait after the first launch has the next number.
+        EXPECT_EQ(cupti_tracer::last_unrecorded_call(), latest_launch.correlation_id + 1) << calls_before;
+        tracer.detach(true);
+    }
+    ASSERT_EQ(unsetenv("FAKE_GPU_CALLS_BEFORE"), 0);
+}
+
 TEST_F(Tracer, IgnoresOtherThreadsWhileItAttaches) {
     fake_gpu_interrupt(FAKE_GPU_REGISTERING, call_from_another_thread);
     ASSERT_EQ(tracer.attach(1).message(), "");

@@ -169,7 +169,10 @@ TEST(BudgetPlan, LimitsTheWaitForSteadySteps) {
     std::uint64_t opened = 0;
     double step_ns = 1e9;
     for (std::uint64_t step = 1; step <= 100 && opened == 0; ++step, step_ns *= 0.9) {
-        if (plan.next(plan_event::step, step, now_ns) == plan_action::open) opened = step;
+        if (plan.next(plan_event::step, step, now_ns) == plan_action::open) {
+            plan.took(plan_action::open, true, 0);
+            opened = step;
+        }
         now_ns += static_cast<std::uint64_t>(step_ns);
     }
     EXPECT_GE(opened, 5U + 64);
@@ -198,10 +201,35 @@ TEST(BudgetPlan, RechecksTheBudgetBeforeADrawnWindow) {
             }
             if (open && action != plan_action::none) closed = 0;
             open = opens || (open && action == plan_action::none);
+            if (action != plan_action::none) plan.took(action, open, 0);
             now_ns += opened > 1 && !open && closed < window_costs::settling_steps ? 30e6 : 1e6;
         }
     }
     EXPECT_GE(windows, 300U);
+}
+
+// The program was held up for a window that was passed over then. That costs as much as if it had begun, but nothing is
+// learned from it: the first window is still to come.
+TEST(BudgetPlan, ChargesAWindowThatWasPassedOver) {
+    constexpr std::uint64_t step_ns = 10'000'000;
+    constexpr std::uint64_t delay_ns = 250'000'000;
+    budget_plan plan(0.5);
+    std::uint64_t passed_over = 0;
+    bool opened = false;
+    std::uint64_t now_ns = step_ns;
+    for (std::uint64_t step = 1; step <= 200 && !opened; ++step, now_ns += step_ns) {
+        const plan_action action = plan.next(plan_event::step, step, now_ns);
+        if (action == plan_action::none) continue;
+        ASSERT_EQ(action, plan_action::open) << "nothing is open that could end";
+        opened = passed_over == 3;
+        plan.took(action, opened, opened ? 0 : delay_ns);
+        if (opened) continue;
+        ++passed_over;
+        now_ns += delay_ns;
+        EXPECT_EQ(plan.costs().spent_ns(), static_cast<double>(passed_over * delay_ns));
+    }
+    EXPECT_TRUE(opened);
+    EXPECT_NEAR(plan.costs().history().mean_ns(), static_cast<double>(step_ns), 1.0);
 }
 
 TEST(BudgetPlan, IsDeterministic) {

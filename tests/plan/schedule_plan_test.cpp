@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
+#include <utility>
 
 #include "options/plans.hpp"
 #include "plan/trigger_plan.hpp"
@@ -13,53 +15,73 @@
 namespace prof::schedule_plan_test {
 namespace {
 
-// Does what a session does: '.' nothing, 'w' warming up, '1', '2', … in that window, '|' the capture is complete.
+// Does what a session does: '.' nothing, 'w' warming up, '1', '2', … in that window, '|' the capture is complete. Tells
+// the plan what came of it. Of the times that the plan asks for a window, those in `passed_over` (counted from 1) come
+// to nothing.
 class states {
 public:
+    explicit states(window_plan& plan, std::set<int> passed_over = {})
+        : plan_(plan), passed_over_(std::move(passed_over)) {
+        apply(plan_.begin());
+    }
+
     void apply(plan_action action) {
+        const bool was_open = is_open_;
         switch (action) {
             case plan_action::none:
                 return;
             case plan_action::warm_up:
                 EXPECT_EQ(now_, '.');
                 now_ = 'w';
-                return;
+                break;
             case plan_action::open:
-                EXPECT_TRUE(now_ == '.' || now_ == 'w');
-                now_ = ++window_;
-                return;
+                EXPECT_FALSE(was_open);
+                EXPECT_NE(now_, '|');
+                open();
+                break;
             case plan_action::reopen:
-                EXPECT_EQ(now_, window_);
-                now_ = ++window_;
-                return;
-            case plan_action::close:
-                EXPECT_EQ(now_, window_);
+                EXPECT_TRUE(was_open);
                 now_ = '.';
-                return;
+                open();
+                break;
+            case plan_action::close:
+                now_ = '.';
+                is_open_ = false;
+                break;
             case plan_action::rewarm:
-                EXPECT_EQ(now_, window_);
                 now_ = 'w';
-                return;
+                is_open_ = false;
+                break;
             case plan_action::finish:
-                EXPECT_EQ(now_, window_);
                 now_ = '|';
-                return;
+                is_open_ = false;
+                break;
         }
+        plan_.took(action, is_open_, 0);
     }
     char now() const { return now_; }
 
 private:
+    void open() {
+        is_open_ = !passed_over_.contains(++asked_);
+        if (is_open_) now_ = ++window_;
+    }
+
+    window_plan& plan_;
+    const std::set<int> passed_over_;
+    int asked_ = 0;
+    bool is_open_ = false;
     char now_ = '.';
     char window_ = '0';
 };
 
 // The state in each of the steps 0, 1, ….
-std::string steps_of(const std::string& schedule, int count, bool step_0_is_under_way) {
+std::string steps_of(const std::string& schedule, int count, bool step_0_is_under_way,
+                     const std::set<int>& passed_over = {}) {
     step_schedule parsed;
     EXPECT_TRUE(parse_schedule(schedule, parsed) || parse_steps(schedule, parsed)) << schedule;
     schedule_plan plan(parsed, step_0_is_under_way);
-    states state;
-    state.apply(plan.begin());
+    states state(plan, passed_over);
     std::string out = step_0_is_under_way ? std::string(1, state.now()) : std::string();
     for (std::uint64_t step = out.size(); step < static_cast<std::uint64_t>(count); ++step) {
         state.apply(plan.next(plan_event::step, step, 0));
@@ -113,6 +135,15 @@ TEST(SchedulePlan, RecordsTheSameStepsWithAStepRange) {
     }
 }
 
+TEST(SchedulePlan, GoesOnAfterAWindowThatWasPassedOver) {
+    const auto without_second = [](const char* schedule, int count) { return steps_of(schedule, count, true, {2}); };
+    EXPECT_EQ(without_second("wait=1,active=2,repeat=3", 10), ".11....22|");
+    EXPECT_EQ(without_second("wait=1,warmup=1,active=2", 12), ".w11.www.w22");
+    EXPECT_EQ(without_second("warmup=1,active=1,repeat=3", 7), "w1www2|");
+    EXPECT_EQ(without_second("active=2,repeat=3", 7), "11..22|");
+    EXPECT_EQ(without_second("wait=1,active=1,repeat=2", 5), ".1..|") << "the capture is complete all the same";
+}
+
 TEST(SchedulePlan, WarmsUpBeforeTheFirstStepOfAStepRange) {
     step_schedule every;
     ASSERT_TRUE(parse_schedule("active=1", every));
@@ -137,22 +168,31 @@ struct trigger_case {
     const char* end;
     const char* events;    // '(' and ')'
     const char* expected;  // the state after each
+    std::set<int> passed_over{};
 };
 
 TEST(TriggerPlan, OpensAndEndsAsNsightDoes) {
     const trigger_case trigger_cases[] = {
-        {"stop", "()()", "1|||"},           {"stop", ")()", ".1|"},
+        {"stop", "()()", "1|||"},
+        {"stop", ")()", ".1|"},
         {"stop", "(())", "11||"},  // the driver's call inside the runtime's
-        {"none", "()()", "1111"},           {"repeat", "()()()", "1.2.3."},
-        {"repeat", "(())(())", "11..22.."}, {"repeat:2", "()()()", "1.2|||"},
+        {"none", "()()", "1111"},
+        {"repeat", "()()()", "1.2.3."},
+        {"repeat", "(())(())", "11..22.."},
+        {"repeat:2", "()()()", "1.2|||"},
         {"repeat:1", "()()", "1|||"},
+        // A window that was passed over was none.
+        {"repeat", "()()()", "1...2.", {2}},
+        {"repeat", "(())()", "....1.", {1, 2}},
+        {"repeat:2", "()()()()", "1...2|||", {2}},
+        {"stop", "()()()", "..1|||", {1}},
+        {"none", "()()()", "..1111", {1}},
     };
     for (const trigger_case& c : trigger_cases) {
         range_end end;
         ASSERT_TRUE(parse_range_end(c.end, end));
         trigger_plan plan(end);
-        states state;
-        state.apply(plan.begin());
+        states state(plan, c.passed_over);
         std::string seen;
         for (const char event : std::string(c.events)) {
             state.apply(plan.next(event == '(' ? plan_event::trigger_begin : plan_event::trigger_end, 0, 0));

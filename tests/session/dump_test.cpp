@@ -221,6 +221,17 @@ TEST_F(Dump, IsMadeAfterASlowStep) {
     }
 }
 
+// A dump that could not be made does not count among those that may be.
+TEST_F(Dump, IsMadeAfterOneThatFailed) {
+    const process_result result = run({"failed_first"}, {{"PROF_KEEP", "1T"},
+                                                         {"PROF_RINGS", scratch.path},
+                                                         {"PROF_DUMP_ON_SLOW_STEP", "2.5"},
+                                                         {"PROF_DUMP_LIMIT", "1"}});
+    EXPECT_EQ(result.exit_code(), 0);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(scratch.files(".prof").size(), 1U + 1);
+}
+
 TEST_F(Dump, IsMadeOnceInAKeptPeriod) {
     const process_result result = run({"slow", "1"}, {{"PROF_KEEP", "168h"}, {"PROF_DUMP_ON_SLOW_STEP", "2.5"}});
     EXPECT_EQ(result.exit_code(), 0);

@@ -11,16 +11,19 @@
 //                               grows by twice what is kept
 //   dump_victim refused         asks for dumps that there cannot be, and prints the lines that it is told
 //   dump_victim slow N          steps, now and then a slow one, until there are N dumps, and then 20 slow ones more
+//   dump_victim failed_first    a slow step while no file can be opened, then others until there is a dump
 //   dump_victim fork            dumps, as its child tries to, and prints what the child is told
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -105,10 +108,33 @@ bool move_capture() {
     return !problem;
 }
 
+bool has_any_dump() {
+    for (int number = 1; number < 10; ++number) {
+        if (has_dump(std::to_string(number))) return true;
+    }
+    return false;
+}
+
 // Three times what a step took at most so far is a lot more than the median.
 void slow_down(trainer& job) {
     job.steps(40);
     job.step(3 * job.longest() + std::chrono::milliseconds(1));
+}
+
+std::atomic<int> failed_dumps{0};
+
+// Returns when the dump of a slow step has failed.
+bool fail_a_dump(trainer& job) {
+    rlimit before{};
+    const auto count = [](const prof_event* event, void*) { failed_dumps += event->result != PROF_OK ? 1 : 0; };
+    if (prof_set_callback(count, nullptr, PROF_EVENT_DUMP_ENDED) != PROF_OK) return false;
+    job.steps(20);
+    if (prof_sync() != PROF_OK || getrlimit(RLIMIT_NOFILE, &before) != 0) return false;
+    rlimit none = before;
+    none.rlim_cur = 0;
+    if (setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
+    while (failed_dumps == 0) slow_down(job);
+    return setrlimit(RLIMIT_NOFILE, &before) == 0;
 }
 
 }  // namespace
@@ -153,6 +179,10 @@ int main(int argc, char** argv) {
         do slow_down(job);
         while (!has_dump(argv[2]));
         for (int i = 0; i < 20; ++i) slow_down(job);
+    } else if (scene == "failed_first") {
+        if (!fail_a_dump(job)) return 11;
+        for (int i = 0; i < 100 && !has_any_dump(); ++i) slow_down(job);
+        if (!has_any_dump()) return 12;
     } else if (scene == "fork") {
         job.steps(10);
         const pid_t child = fork();

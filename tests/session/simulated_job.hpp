@@ -64,13 +64,13 @@ inline job_outcome run_job(const job_model& model, window_plan& plan, std::uint6
         double more_ns = 0;
         if (closes) {
             open = false;
-            plan.took(plan_action::close, static_cast<std::uint64_t>(model.close_ns));
+            plan.took(plan_action::close, false, static_cast<std::uint64_t>(model.close_ns));
             more_ns += model.close_ns + model.settle_ns;
         }
         if (opens) {
             open = true;
             const double open_ns = model.open_ns + (out.windows == 0 ? model.first_open_ns : 0);
-            plan.took(plan_action::open, static_cast<std::uint64_t>(open_ns));
+            plan.took(plan_action::open, true, static_cast<std::uint64_t>(open_ns));
             more_ns += open_ns;
             ++out.windows;
             out.drawn_among.push_back(plan.drawn_among());

@@ -97,8 +97,9 @@ TEST(TimelineWindows, DoNotLetCallsReturnAfterTheirEnd) {
 
 TEST(TimelineWindows, LeaveOutLaunchesOfTheWarmUp) {
     // Up to call 100 nothing was recorded, except that of two threads one was a little ahead: 99 was. 101 lost its
-    // launch, and stays.
+    // launch, and stays. Epoch 3 was warmed up, and its window was passed over.
     capture_builder capture;
+    add(capture, window(1, 10, 40));
     format::window_entry second = window(2, 50, 90);
     second.warmup_calls = 100;
     add(capture, second);
@@ -108,6 +109,7 @@ TEST(TimelineWindows, LeaveOutLaunchesOfTheWarmUp) {
     // Ids wrap: 2^32 - 1 came before 100. One of another window is none of this one's.
     capture.kernel(key(UINT32_MAX), 60, 61);
     capture.kernel(correlation_key(1, 5), 20, 21);
+    capture.kernel(correlation_key(3, 5), 95, 96);
     const timeline data = capture.build();
     std::vector<std::uint64_t> kept;
     for (const gpu_op& op : data.ops) kept.push_back(op.correlation);

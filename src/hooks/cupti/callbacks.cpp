@@ -6,8 +6,8 @@
 #include "base/clock.hpp"
 #include "hooks/cupti/device_launches.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
-#include "hooks/cupti/library.hpp"
 #include "hooks/cupti/stream_syncs.hpp"
+#include "hooks/stream_names.hpp"
 #include "record/label.hpp"
 #include "ring/registry.hpp"
 
@@ -21,27 +21,22 @@ namespace {
 
 constexpr std::uint32_t null_buffer_is_safe_since = 27;  // CUPTI 12.9
 
-// Counts a thread that is in a part of a callback in which it may sleep.
-class counted {
-public:
-    explicit counted(std::atomic<std::uint32_t>& threads) noexcept : threads_(threads) { ++threads_; }
-    ~counted() { --threads_; }
-    counted(const counted&) = delete;
-    counted& operator=(const counted&) = delete;
-
-private:
-    std::atomic<std::uint32_t>& threads_;
-};
-
 // Also null in a signal handler that interrupted this thread in the middle of a record.
 producer* joined_producer(bool counts) noexcept {
     const std::uint32_t epoch = epoch_of(recording_epoch);
     if (is_writing()) [[unlikely]]
         return recording_producer(counts);
     if (this_thread.out != nullptr && this_thread.out->epoch() == epoch) return this_thread.out;
-    if (epoch == 0) return nullptr;
-    const counted one(callbacks.joining);
-    return recording_producer();
+    return epoch == 0 ? nullptr : recording_producer();
+}
+
+// Of two calls the one with the later number counts, in whatever order their threads come here.
+void note_unrecorded_call(std::uint32_t number) noexcept {
+    // relaxed: a plain number; no other data depends on it.
+    std::uint32_t latest = callbacks.last_unrecorded_call.load(std::memory_order_relaxed);
+    while ((latest == 0 || static_cast<std::int32_t>(number - latest) > 0) &&
+           !callbacks.last_unrecorded_call.compare_exchange_weak(latest, number, std::memory_order_relaxed)) {
+    }
 }
 
 // True if the call was one of profiler_calls.
@@ -51,7 +46,7 @@ bool observe_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti
     for (const profiler_call& call : profiler_calls) {
         if (call.cbid != cbid) continue;
         if (data.callbackSite == CUPTI_API_ENTER) {
-            const counted one(callbacks.in_profiler_observer);
+            const threads_inside::scope here(callbacks.in_profiler_observer);
             profiler_observer(call.starts);
         }
         return true;
@@ -103,23 +98,23 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
                                               const CUpti_CallbackData& data) noexcept {
     if (callbacks.is_parents) return;
     if (observe_profiler_call(domain, cbid, data)) return;
-    if (kind_of_call(domain, cbid) == launch_kind::instantiation) {
-        const counted one(callbacks.joining);
-        return note_instantiation(data, questions());
-    }
-    producer* const out = joined_producer(data.callbackSite == CUPTI_API_ENTER);
+    const threads_inside::scope here(callbacks.in_calls);
+    if (kind_of_call(domain, cbid) == launch_kind::instantiation) return note_instantiation(data, questions());
+    const bool is_entry = data.callbackSite == CUPTI_API_ENTER;
+    const std::uint32_t gate = epoch_of(recording_epoch);
+    const bool precedes_window = gate == 0 || is_observed_only(gate);
+    producer* const out = joined_producer(is_entry);
     if (out == nullptr || is_observed_only(out->epoch())) {
-        // relaxed: of two threads' calls at the same moment either counts as the latest.
-        callbacks.last_unrecorded_call.store(data.correlationId, std::memory_order_relaxed);
+        if (is_entry && precedes_window) note_unrecorded_call(data.correlationId);
         if (out == nullptr || kind_of_call(domain, cbid) != launch_kind::capture) return;
     }
     const recording_scope scope{out};
     if (const launch_kind kind = kind_of_call(domain, cbid); is_sync(kind)) {
-        if (data.callbackSite == CUPTI_API_ENTER) note_sync(*out, kind, domain, cbid, data);
+        if (is_entry) note_sync(*out, kind, domain, cbid, data);
         return;
     }
     const std::uint64_t key = correlation_key(out->epoch(), data.correlationId);
-    if (data.callbackSite == CUPTI_API_ENTER) {
+    if (is_entry) {
         if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
     } else if (out->is_open_api(key, domain)) {
         out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), key); });
@@ -133,12 +128,12 @@ constexpr bool takes_symbols_along(CUpti_CallbackId event) noexcept {
 void note_module(const CUpti_ResourceData& event) noexcept {
     const auto* const module = static_cast<const CUpti_ModuleResourceData*>(event.resourceDescriptor);
     if (module == nullptr || callbacks.kernels_may_launch.load()) return;
-    const counted one(callbacks.joining);
     if (can_launch_kernels(module->pCubin, module->cubinSize)) callbacks.kernels_may_launch = true;
 }
 
 [[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
     if (callbacks.is_parents) return;
+    const threads_inside::scope here(callbacks.in_calls);
     if (takes_symbols_along(cbid)) {
         ++symbol_generation;
     } else if (cbid == stream_destroyed) {
@@ -146,9 +141,13 @@ void note_module(const CUpti_ResourceData& event) noexcept {
     } else if (cbid == module_loaded) {
         note_module(event);
     } else {
-        const counted one(callbacks.joining);
         note_graph_event(cbid, event, questions());
     }
+}
+
+// A buffer of another client stays untouched: libprof may neither read it nor free it.
+void take_back(std::uint8_t* buffer, std::size_t valid_bytes) noexcept {
+    if (buffer != nullptr && !callbacks.buffers.load()->complete(buffer, valid_bytes)) callbacks.is_shared = true;
 }
 
 }  // namespace
@@ -162,6 +161,7 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
         *buffer = takes_null ? nullptr : static_cast<std::uint8_t*>(std::calloc(1, *size));
         return;
     }
+    const threads_inside::scope here(callbacks.in_calls);
     *buffer = buffers.take();
     if (*buffer == nullptr) {
         callbacks.where.load()->count_drop(drop_cause::cupti_no_buffer);
@@ -173,9 +173,10 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
 void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                   std::size_t valid_bytes) noexcept {
     if (callbacks.is_parents) return;
-    this_thread_gets_buffers = this_thread_gets_buffers || !this_thread_flushes;
-    // A buffer of another client stays untouched: libprof may neither read it nor free it.
-    if (buffer != nullptr && !callbacks.buffers.load()->complete(buffer, valid_bytes)) callbacks.is_shared = true;
+    if (this_thread_flushes) return take_back(buffer, valid_bytes);
+    const threads_inside::scope here(callbacks.in_calls);
+    this_thread_gets_buffers = true;
+    take_back(buffer, valid_bytes);
 }
 
 // A launch has four callbacks: entry and exit of the runtime's call, and entry and exit of the driver's call inside it.
@@ -232,14 +233,18 @@ std::uint64_t cupti_now() noexcept {
 
 // Given no context CUPTI assumes the current one, but the stream may belong to another. So its context is looked up
 // first.
-bool cupti_stream_key(void* handle, std::uint64_t& key) noexcept {
-    const auto stream = static_cast<CUstream>(handle);
-    CUresult (*context_of)(CUstream, CUcontext*) = nullptr;
+bool cupti_stream_key(CUstream stream, std::uint64_t& key) noexcept {
+    const auto context_of = callbacks.stream_context.load();
     CUcontext context = nullptr;
-    if (find(loaded_driver(), "cuStreamGetCtx", context_of) && context_of(stream, &context) != CUDA_SUCCESS) {
-        context = nullptr;
-    }
+    if (context_of != nullptr && context_of(stream, &context) != CUDA_SUCCESS) context = nullptr;
     return cupti_stream_key_in(context, stream, key);
+}
+
+// The pointer may have been loaded before it was withdrawn. A thread that counts itself in before it is withdrawn is
+// waited for.
+bool look_up_stream_key(void* stream, std::uint64_t& key) noexcept {
+    const threads_inside::scope here(callbacks.in_calls);
+    return stream_key_lookup.load() != nullptr && cupti_stream_key(static_cast<CUstream>(stream), key);
 }
 
 bool cupti_stream_key_in(CUcontext context, CUstream stream, std::uint64_t& key) noexcept {

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "hooks/cupti/buffers.hpp"
+#include "hooks/cupti/threads_inside.hpp"
 #include "record/launch_calls.hpp"
 #include "ring/region.hpp"
 
@@ -24,15 +25,19 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
     std::atomic<decltype(&cuptiGetContextId)> context_id{nullptr};
+    std::atomic<decltype(&cuStreamGetCtx)> stream_context{nullptr};
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphId)> graph_id{nullptr};
     std::atomic<CUptiResult (*)(CUgraphExec, std::uint32_t*)> graph_exec_id{nullptr};
+    // The latest call before the window, by its number (numbers ascend, and wrap after 2^32); 0: there was none.
     std::atomic<std::uint32_t> last_unrecorded_call{0};
     std::atomic<void (*)(bool) noexcept> profiler_observer{nullptr};
     // Threads inside `profiler_observer`. They may be waiting for the thread that detaches from CUPTI.
-    std::atomic<std::uint32_t> in_profiler_observer{0};
-    // Threads in a part that may take long: the first record creates the capture, a module is read.
-    std::atomic<std::uint32_t> joining{0};
+    threads_inside in_profiler_observer;
+    // Threads inside any other part of a callback that calls a function, which may sleep: CUPTI and the driver have
+    // locks of their own, the first record creates the capture, storage comes from a file system. Also threads that
+    // call CUPTI from elsewhere.
+    threads_inside in_calls;
     std::atomic<bool> is_left{false};             // abandon()
     std::atomic<bool> is_shared{false};           // met_another_client()
     std::atomic<bool> is_parents{false};          // leave_to_parent()
@@ -68,10 +73,13 @@ void CUPTIAPI on_buffer_completed(CUcontext context, std::uint32_t stream, std::
 // The one callback of the subscription.
 void CUPTIAPI on_event(void* none, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void* event) noexcept;
 
-// CUPTI's clock in ns, and CUPTI's ids of a stream (stream_key()), while CUPTI is attached.
+// CUPTI's clock in ns, while CUPTI is attached.
 std::uint64_t cupti_now() noexcept;
-bool cupti_stream_key(void* stream, std::uint64_t& key) noexcept;
+// CUPTI's ids of a stream (stream_key()). REQUIRES: this thread is in a callback.
+bool cupti_stream_key(CUstream stream, std::uint64_t& key) noexcept;
 // Of a stream of this context; nullptr: of the current one, which then counts as 0.
 bool cupti_stream_key_in(CUcontext context, CUstream stream, std::uint64_t& key) noexcept;
+// The same, for stream_key_lookup: on a thread that is in no callback. False if CUPTI is being detached from.
+bool look_up_stream_key(void* stream, std::uint64_t& key) noexcept;
 
 }  // namespace prof

@@ -1,45 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/cupti/gpu_wait.hpp"
 
-#include <cuda.h>
-
-#include "hooks/cupti/library.hpp"
-
-#define PROF_TEXT_OF(x) #x
-#define PROF_NAME_OF(function) PROF_TEXT_OF(function)  // macros of cuda.h add versions: cuCtxPushCurrent_v2
-
 namespace prof {
 namespace {
-
-struct driver_functions {
-    decltype(&cuDeviceGetCount) device_count = nullptr;
-    decltype(&cuDeviceGet) device = nullptr;
-    decltype(&cuDevicePrimaryCtxGetState) primary_state = nullptr;
-    decltype(&cuDevicePrimaryCtxRetain) primary_retain = nullptr;
-    decltype(&cuDevicePrimaryCtxRelease) primary_release = nullptr;
-    decltype(&cuCtxPushCurrent) push = nullptr;
-    decltype(&cuCtxPopCurrent) pop = nullptr;
-    decltype(&cuCtxGetCurrent) current = nullptr;
-    decltype(&cuCtxSynchronize) synchronize = nullptr;
-    decltype(&cuThreadExchangeStreamCaptureMode) exchange_mode = nullptr;
-    bool complete = false;
-};
-
-driver_functions find_functions() noexcept {
-    driver_functions f;
-    void* const driver = loaded_driver();
-    f.complete = find(driver, PROF_NAME_OF(cuDeviceGetCount), f.device_count) &&
-                 find(driver, PROF_NAME_OF(cuDeviceGet), f.device) &&
-                 find(driver, PROF_NAME_OF(cuDevicePrimaryCtxGetState), f.primary_state) &&
-                 find(driver, PROF_NAME_OF(cuDevicePrimaryCtxRetain), f.primary_retain) &&
-                 find(driver, PROF_NAME_OF(cuDevicePrimaryCtxRelease), f.primary_release) &&
-                 find(driver, PROF_NAME_OF(cuCtxPushCurrent), f.push) &&
-                 find(driver, PROF_NAME_OF(cuCtxPopCurrent), f.pop) &&
-                 find(driver, PROF_NAME_OF(cuCtxGetCurrent), f.current) &&
-                 find(driver, PROF_NAME_OF(cuCtxSynchronize), f.synchronize) &&
-                 find(driver, PROF_NAME_OF(cuThreadExchangeStreamCaptureMode), f.exchange_mode);
-    return f;
-}
 
 void wait_for_primary_context(const driver_functions& f, int index) noexcept {
     CUdevice device = 0;
@@ -58,8 +21,7 @@ void wait_for_primary_context(const driver_functions& f, int index) noexcept {
 
 }  // namespace
 
-void wait_for_gpu() noexcept {
-    const driver_functions f = find_functions();
+void wait_for_gpu(const driver_functions& f) noexcept {
     int devices = 0;
     if (!f.complete || f.device_count(&devices) != CUDA_SUCCESS) return;
     // Relaxed mode: this thread may then wait even while it captures a graph.

@@ -8,8 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "hooks/cupti/loaded_symbol.hpp"
+
+#define PROF_TEXT_OF(x) #x
+#define PROF_NAME_OF(function) PROF_TEXT_OF(function)  // macros of cuda.h add versions: cuCtxPushCurrent_v2
+
 namespace prof {
 namespace {
+
+// Looks a function up by name in a library that dlopen opened. Returns false if the library has none.
+template <typename TFunction>
+bool find(void* library, const char* name, TFunction& out) noexcept {
+    out = reinterpret_cast<TFunction>(dlsym(library, name));
+    return out != nullptr;
+}
 
 // CUPTI 12.0 reports 18, as 11.8 did.
 constexpr std::uint32_t oldest_version = 18;
@@ -116,20 +128,32 @@ outcome open_cupti(const std::string& chosen, const std::vector<std::string>& to
     return outcome::failed("libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it");
 }
 
-void* loaded_driver() noexcept {
-    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    return driver != nullptr ? driver : RTLD_DEFAULT;
+// A program may be linked to a driver of another name, as the tests are.
+driver_functions find_driver_functions() noexcept {
+    driver_functions f;
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (driver == nullptr) driver = RTLD_DEFAULT;
+    (void)find(driver, PROF_NAME_OF(cuStreamGetCtx), f.stream_context);
+    f.complete = find(driver, PROF_NAME_OF(cuDeviceGetCount), f.device_count) &&
+                 find(driver, PROF_NAME_OF(cuDeviceGet), f.device) &&
+                 find(driver, PROF_NAME_OF(cuDevicePrimaryCtxGetState), f.primary_state) &&
+                 find(driver, PROF_NAME_OF(cuDevicePrimaryCtxRetain), f.primary_retain) &&
+                 find(driver, PROF_NAME_OF(cuDevicePrimaryCtxRelease), f.primary_release) &&
+                 find(driver, PROF_NAME_OF(cuCtxPushCurrent), f.push) &&
+                 find(driver, PROF_NAME_OF(cuCtxPopCurrent), f.pop) &&
+                 find(driver, PROF_NAME_OF(cuCtxGetCurrent), f.current) &&
+                 find(driver, PROF_NAME_OF(cuCtxSynchronize), f.synchronize) &&
+                 find(driver, PROF_NAME_OF(cuThreadExchangeStreamCaptureMode), f.exchange_mode);
+    return f;
 }
 
-// The driver's function is cached, because dlopen() waits for the loader's lock. Another thread may hold that while it
-// loads a library and runs its initialisers.
 bool cuda_is_initialised() noexcept {
     using device_count = int (*)(int*);
     static std::atomic<device_count> known{nullptr};
     device_count count = known.load();
     if (count == nullptr) {
-        void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-        if (driver == nullptr || !find(driver, "cuDeviceGetCount", count)) return false;
+        count = reinterpret_cast<device_count>(loaded_symbol("libcuda.so.1", "cuDeviceGetCount"));
+        if (count == nullptr) return false;
         known.store(count);
     }
     int devices = 0;

@@ -2,8 +2,8 @@
 // libcupti, opened at run time. It is never linked, so libprof also loads on a machine without it.
 #pragma once
 
+#include <cuda.h>
 #include <cupti.h>
-#include <dlfcn.h>
 
 #include <cstdint>
 #include <string>
@@ -12,6 +12,25 @@
 #include "base/outcome.hpp"
 
 namespace prof {
+
+// Functions of the driver. They are looked up once, because to look one up waits for the loader's lock, which another
+// thread holds while it loads a library and runs its initialisers.
+struct driver_functions {
+    bool complete = false;  // all but stream_context are there
+    decltype(&cuStreamGetCtx) stream_context = nullptr;
+    decltype(&cuDeviceGetCount) device_count = nullptr;
+    decltype(&cuDeviceGet) device = nullptr;
+    decltype(&cuDevicePrimaryCtxGetState) primary_state = nullptr;
+    decltype(&cuDevicePrimaryCtxRetain) primary_retain = nullptr;
+    decltype(&cuDevicePrimaryCtxRelease) primary_release = nullptr;
+    decltype(&cuCtxPushCurrent) push = nullptr;
+    decltype(&cuCtxPopCurrent) pop = nullptr;
+    decltype(&cuCtxGetCurrent) current = nullptr;
+    decltype(&cuCtxSynchronize) synchronize = nullptr;
+    decltype(&cuThreadExchangeStreamCaptureMode) exchange_mode = nullptr;
+};
+// In the driver that is loaded; all null if there is none.
+driver_functions find_driver_functions() noexcept;
 
 struct cupti_library {
     std::string path;           // of the loaded file
@@ -38,24 +57,13 @@ struct cupti_library {
     decltype(&cuptiFinalize) finalize = nullptr;
 };
 
-// Looks a function up by name in a library that dlopen opened. Returns false if the library has none.
-template <typename TFunction>
-bool find(void* library, const char* name, TFunction& out) noexcept {
-    out = reinterpret_cast<TFunction>(dlsym(library, name));
-    return out != nullptr;
-}
-
 // Finds and loads libcupti. If `chosen` (PROF_CUPTI_LIBRARY) is not empty, only that file is tried. Otherwise the
 // search order is: a copy that the process has loaded already, then the usual places, among them the folders
 // `toolkits`. A failure names what is missing and why. Loads libraries, so it is not for the hot path. Any
 // thread, but only one at a time.
 outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
 
-// The handle of the loaded driver, for find(). RTLD_DEFAULT if libcuda.so.1 is not loaded: a program may be linked to a
-// driver of another name, as the tests are.
-void* loaded_driver() noexcept;
-
-// Whether the CUDA driver was initialised in this process. Does not initialise it.
+// Whether the CUDA driver was initialised in this process. Does not initialise it. Does not wait for the loader's lock.
 bool cuda_is_initialised() noexcept;
 
 }  // namespace prof

@@ -58,6 +58,7 @@ outcome cupti_tracer::failed(const char* what, CUptiResult result) const {
 // The subscription is the lock between CUPTI's clients. It is acquired first; without it nothing is enabled.
 outcome cupti_tracer::subscribe() noexcept {
     if (subscriber_ != nullptr) return {};
+    if (!driver_.complete) driver_ = find_driver_functions();
     const CUptiResult result = cupti_.subscribe(&subscriber_, on_event, nullptr);
     if (result != CUPTI_SUCCESS) {
         subscriber_ = nullptr;
@@ -69,6 +70,7 @@ outcome cupti_tracer::subscribe() noexcept {
     callbacks.timestamp.store(cupti_.timestamp);
     callbacks.stream_id.store(cupti_.stream_id);
     callbacks.context_id.store(cupti_.context_id);
+    callbacks.stream_context.store(driver_.stream_context);
     callbacks.graph_node_id.store(cupti_.graph_node_id);
     callbacks.graph_id.store(cupti_.graph_id);
     callbacks.graph_exec_id.store(cupti_.graph_exec_id);
@@ -143,7 +145,7 @@ outcome cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_
         detach(false);
         return enabled;
     }
-    stream_key_lookup.store(cupti_stream_key);
+    stream_key_lookup.store(look_up_stream_key);
     return {};
 }
 
@@ -276,21 +278,34 @@ void cupti_tracer::disable() noexcept {
     count_dropped_alone();
 }
 
-// Whether no thread sleeps in a callback, or is about to return to CUPTI from such a sleep.
-bool cupti_tracer::nobody_sleeps_in_callback() noexcept {
-    return callbacks.in_profiler_observer.load() == 0 && callbacks.joining.load() == 0;
+std::uint64_t cupti_tracer::entered_callbacks() noexcept {
+    return callbacks.in_profiler_observer.entered() + callbacks.in_calls.entered();
+}
+
+bool cupti_tracer::nobody_is_in_callback() noexcept {
+    return callbacks.in_profiler_observer.is_empty() && callbacks.in_calls.is_empty();
 }
 
 // A thread that is still in CUPTI's part of a callback, before libprof's code or after it, would use memory that
-// finalizing frees. Threads counted in `joining` are waited for. Threads in `profiler_observer` are not, since they may
-// wait for this one.
+// finalizing frees. A thread that sleeps has left that part only if it is not counted, and if no thread was counted
+// meanwhile: one that came out of libprof's part between two looks is in CUPTI's part again. Threads counted in
+// `in_calls` are waited for. Threads in `profiler_observer` are not, since they may wait for this one.
 bool cupti_tracer::callbacks_are_left() noexcept {
     using namespace std::chrono;
     constexpr timespec between_checks{0, 200'000};
     const auto until = steady_clock::now() + callback_limit;
-    while (callbacks.joining.load() != 0 && steady_clock::now() < until) nanosleep(&between_checks, nullptr);
-    const auto rest = std::max(duration_cast<milliseconds>(until - steady_clock::now()), milliseconds{0});
-    return nobody_sleeps_in_callback() && other_threads_are_quiescent(rest) && nobody_sleeps_in_callback();
+    for (;;) {
+        const std::uint64_t before = entered_callbacks();
+        if (!callbacks.in_profiler_observer.is_empty()) return false;
+        const auto rest = duration_cast<milliseconds>(until - steady_clock::now());
+        if (rest <= milliseconds{0}) return false;
+        if (!callbacks.in_calls.is_empty()) {
+            nanosleep(&between_checks, nullptr);
+            continue;
+        }
+        if (!other_threads_are_quiescent(rest)) return false;
+        if (nobody_is_in_callback() && entered_callbacks() == before) return true;
+    }
 }
 
 bool cupti_tracer::wait_until_left() noexcept {
@@ -298,13 +313,15 @@ bool cupti_tracer::wait_until_left() noexcept {
     if (is_left_) return *is_left_;
     is_left_ = callbacks_are_left();
     if (*is_left_) flush(true);
+    entered_when_left_ = entered_callbacks();
     return *is_left_;
 }
 
 void cupti_tracer::detach(bool finalize) noexcept {
     if (subscriber_ == nullptr || callbacks.is_left) return;
     disable();
-    const bool may_finalize = finalize && wait_until_left() && nobody_sleeps_in_callback();
+    bool may_finalize = finalize && wait_until_left();
+    if (may_finalize && entered_callbacks() != entered_when_left_) may_finalize = callbacks_are_left();
     const std::lock_guard lock(asking_);
     if (callbacks.is_left) return;  // abandon() was called during the wait
     attached_ = false;
@@ -312,7 +329,7 @@ void cupti_tracer::detach(bool finalize) noexcept {
     const bool is_final = may_finalize && !met_another_client() && finalize_alone();
     // Unsubscribing also frees memory. The subscription is kept for a thread that is in `profiler_observer` and may
     // need it next.
-    const bool is_kept = finalize && !is_final && !nobody_sleeps_in_callback();
+    const bool is_kept = finalize && !is_final && !nobody_is_in_callback();
     if (!is_final && !is_kept) (void)cupti_.unsubscribe(subscriber_);
     if (!is_kept) subscriber_ = nullptr;
     is_disabled_ = false;

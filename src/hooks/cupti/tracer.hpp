@@ -130,6 +130,8 @@ public:
 
     const outcome& library_opened() const noexcept { return library_opened_; }
     const cupti_library& library() const noexcept { return cupti_; }
+    // The driver's functions, which were looked up when this subscribed first.
+    const driver_functions& driver() const noexcept { return driver_; }
     // Reads all clocks, including CUPTI's while it is attached. Any thread.
     clock_snapshot snapshot() noexcept;
 
@@ -140,7 +142,8 @@ private:
     bool observes_domain_of(const launch_call& call) const noexcept;
     void switch_graph_nodes(bool on) noexcept;
     void stop_observing_profiler_calls() noexcept;
-    static bool nobody_sleeps_in_callback() noexcept;
+    static std::uint64_t entered_callbacks() noexcept;
+    static bool nobody_is_in_callback() noexcept;
     static bool callbacks_are_left() noexcept;
     outcome enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
@@ -154,15 +157,17 @@ private:
 
     region& region_;
     cupti_library cupti_;
+    driver_functions driver_;
     activity_buffers buffers_;
     outcome library_opened_;
     CUpti_SubscriberHandle subscriber_ = nullptr;  // null: not subscribed
     std::uint32_t epoch_ = 0;
-    std::uint64_t since_ns_ = 0;         // when it was attached, on CUPTI's clock
-    std::atomic<bool> attached_{false};  // set by the session, read by the drain thread
-    bool observes_graphs_ = false;       // observe_graphs() was called since the subscription
-    bool is_disabled_ = false;           // disable() was called since the subscription
-    std::optional<bool> is_left_;        // the result of wait_until_left() since then
+    std::uint64_t since_ns_ = 0;           // when it was attached, on CUPTI's clock
+    std::atomic<bool> attached_{false};    // set by the session, read by the drain thread
+    bool observes_graphs_ = false;         // observe_graphs() was called since the subscription
+    bool is_disabled_ = false;             // disable() was called since the subscription
+    std::optional<bool> is_left_;          // the result of wait_until_left() since then
+    std::uint64_t entered_when_left_ = 0;  // entered_callbacks() then
     // Held while CUPTI is flushed or detached from. The drain thread then skips its call and never waits.
     std::mutex asking_;
     // Held while a buffer is read or CUPTI is finalized, because finalizing frees the kernel names.

@@ -3,9 +3,10 @@
 #include <cupti.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "fakes/gpu/api_call.hpp"
 #include "fakes/gpu/driver.hpp"
@@ -18,7 +19,12 @@ using fake::wait_for;
 
 namespace {
 
-thread_local std::vector<int> devices_pushed_over;
+// Without a destructor, which the C library would register with the loader's lock held.
+struct device_stack {
+    std::array<int, 32> devices;
+    std::size_t depth;
+};
+thread_local device_stack devices_pushed_over;
 thread_local CUstreamCaptureMode capture_mode_of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 CUstream resolve(CUstream stream) { return gpu().resolve_stream(stream, current_context()); }
@@ -94,16 +100,17 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* a
 }
 
 CUresult cuCtxPushCurrent(CUcontext context) {
-    devices_pushed_over.push_back(fake::current_device());
+    device_stack& over = devices_pushed_over;
+    if (over.depth == over.devices.size()) return CUDA_ERROR_INVALID_CONTEXT;
+    over.devices[over.depth++] = fake::current_device();
     return fake::set_current_device(static_cast<int>(context->device));
 }
 
 CUresult cuCtxPopCurrent(CUcontext* context) {
-    if (devices_pushed_over.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    device_stack& over = devices_pushed_over;
+    if (over.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
     *context = fake::thread_context();
-    const int before = devices_pushed_over.back();
-    devices_pushed_over.pop_back();
-    return fake::set_current_device(before);
+    return fake::set_current_device(over.devices[--over.depth]);
 }
 
 // Nothing here is unsafe while a stream is captured, so the mode is only kept.
@@ -140,6 +147,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
     const CUstream known = resolve(stream);
     if (known == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+    gpu().at(FAKE_GPU_ASKED_FOR_CONTEXT);
     *context = known->context;
     return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 """The verdicts on programs that were run, on small inputs worked by hand. Needs no GPU."""
 
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -9,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import capture_range
 import profiler_beside
+import quiescence
 import windows
 
 
@@ -59,6 +61,21 @@ class Windows(unittest.TestCase):
         self.assertEqual(windows.faults(0, two_of_two, 4 * 1900 - 1), ["7599 kernels are not as many in each of 4 steps"])
         self.assertEqual(windows.faults(0, two_of_two, 0), ["0 kernels are not as many in each of 4 steps"])
         self.assertEqual(windows.faults(0, [], 0), ["there is no window"])
+
+
+class Quiescence(unittest.TestCase):
+    def test_operations_without_a_launch_are_counted(self):
+        rows = [{"path": "step", "ops": 7}, {"path": "(unmatched)", "ops": 2}, {"path": "(no range)", "ops": 1}]
+        self.assertEqual(quiescence.unmatched({"rows": rows}), (2, 10))
+
+    def test_a_program_that_dies_is_named(self):
+        def ended(status, stderr=""):
+            return subprocess.CompletedProcess([], status, "", stderr)
+
+        self.assertEqual(quiescence.program_faults(ended(0, "libprof: a line\n")), [])
+        self.assertEqual(quiescence.program_faults(ended(-6, "free(): invalid pointer\nFatal Python error\n")),
+                         ["killed by SIGABRT free(): invalid pointer"])
+        self.assertEqual(quiescence.program_faults(ended(3)), ["status 3 "])
 
 
 if __name__ == "__main__":

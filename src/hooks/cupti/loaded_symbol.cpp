@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/cupti/loaded_symbol.hpp"
+
+#include <elf.h>
+#include <link.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace prof {
+namespace {
+
+struct symbol_tables {
+    const char* texts = nullptr;
+    const ElfW(Sym) * symbols = nullptr;
+    const std::uint32_t* gnu_hash = nullptr;  // at least one of the two is there
+    const std::uint32_t* sysv_hash = nullptr;
+};
+
+const ElfW(Dyn) * dynamic_section(const dl_phdr_info& object) noexcept {
+    for (int i = 0; i < object.dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = object.dlpi_phdr[i];
+        if (part.p_type == PT_DYNAMIC) return reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + part.p_vaddr);
+    }
+    return nullptr;
+}
+
+// glibc adds the object's address to most of these values in memory, but not in every object.
+template <typename TTable>
+void set(const TTable*& table, const dl_phdr_info& object, ElfW(Addr) value) noexcept {
+    table = reinterpret_cast<const TTable*>(value < object.dlpi_addr ? object.dlpi_addr + value : value);
+}
+
+symbol_tables tables_of(const dl_phdr_info& object) noexcept {
+    symbol_tables out;
+    const ElfW(Dyn)* entry = dynamic_section(object);
+    for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag == DT_STRTAB) set(out.texts, object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB) set(out.symbols, object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_GNU_HASH) set(out.gnu_hash, object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_HASH) set(out.sysv_hash, object, entry->d_un.d_ptr);
+    }
+    return out;
+}
+
+bool is_function(const symbol_tables& in, std::uint32_t index, const char* name) noexcept {
+    const ElfW(Sym)& symbol = in.symbols[index];
+    return symbol.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(symbol.st_info) == STT_FUNC &&
+           std::strcmp(in.texts + symbol.st_name, name) == 0;
+}
+
+// 0: none. Of the hash table there are the buckets, which hold the first symbol of each chain, and the chains' hashes,
+// in the order of the symbols. The lowest bit of a hash marks the last symbol of its chain.
+std::uint32_t find_by_gnu_hash(const symbol_tables& in, const char* name) noexcept {
+    std::uint32_t hash = 5381;
+    for (const char* c = name; *c != 0; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+    const std::uint32_t buckets_count = in.gnu_hash[0];
+    const std::uint32_t first_symbol = in.gnu_hash[1];
+    const std::uint32_t filter_words = in.gnu_hash[2];
+    const std::uint32_t* const buckets = in.gnu_hash + 4 + filter_words * (sizeof(ElfW(Addr)) / sizeof(std::uint32_t));
+    const std::uint32_t* const hashes = buckets + buckets_count;
+    if (buckets_count == 0) return 0;
+    std::uint32_t index = buckets[hash % buckets_count];
+    if (index < first_symbol) return 0;
+    for (;; ++index) {
+        const std::uint32_t at = hashes[index - first_symbol];
+        if ((at | 1) == (hash | 1) && is_function(in, index, name)) return index;
+        if ((at & 1) != 0) return 0;
+    }
+}
+
+// As above: the buckets, then for each symbol the next of its chain.
+std::uint32_t find_by_sysv_hash(const symbol_tables& in, const char* name) noexcept {
+    std::uint32_t hash = 0;
+    for (const char* c = name; *c != 0; ++c) {
+        hash = (hash << 4) + static_cast<unsigned char>(*c);
+        const std::uint32_t high = hash & 0xF0000000;
+        hash = (hash ^ (high >> 24)) & ~high;
+    }
+    const std::uint32_t buckets_count = in.sysv_hash[0];
+    const std::uint32_t* const buckets = in.sysv_hash + 2;
+    const std::uint32_t* const next = buckets + buckets_count;
+    if (buckets_count == 0) return 0;
+    for (std::uint32_t index = buckets[hash % buckets_count]; index != 0; index = next[index]) {
+        if (is_function(in, index, name)) return index;
+    }
+    return 0;
+}
+
+void* find(const dl_phdr_info& object, const char* name) noexcept {
+    const symbol_tables in = tables_of(object);
+    if (in.texts == nullptr || in.symbols == nullptr) return nullptr;
+    std::uint32_t index = 0;
+    if (in.gnu_hash != nullptr) {
+        index = find_by_gnu_hash(in, name);
+    } else if (in.sysv_hash != nullptr) {
+        index = find_by_sysv_hash(in, name);
+    }
+    return index == 0 ? nullptr : reinterpret_cast<void*>(object.dlpi_addr + in.symbols[index].st_value);
+}
+
+bool is_called(const dl_phdr_info& object, const char* file) noexcept {
+    const char* const path = object.dlpi_name;
+    if (path == nullptr) return false;
+    const char* const slash = std::strrchr(path, '/');
+    return std::strcmp(slash == nullptr ? path : slash + 1, file) == 0;
+}
+
+}  // namespace
+
+void* loaded_symbol(const char* file, const char* name) noexcept {
+    struct search {
+        const char* file;
+        const char* name;
+        void* found;
+    } wanted{file, name, nullptr};
+    // Its lock is held while the list of objects is changed, and not while an initialiser runs.
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* data) {
+            auto& in = *static_cast<search*>(data);
+            if (!is_called(*object, in.file)) return 0;
+            in.found = find(*object, in.name);
+            return 1;
+        },
+        &wanted);
+    return wanted.found;
+}
+
+}  // namespace prof

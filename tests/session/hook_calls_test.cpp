@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// On the path of a hook libprof takes no lock, allocates nothing, and asks neither the loader, nor a file, nor the
+// kernel: it calls no function of another library but a few that only touch memory or read a clock.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "support/run_process.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof::test {
+namespace {
+
+struct HookCalls : testing::TestWithParam<const char*> {};
+
+TEST_P(HookCalls, AreNoneThatMayWait) {
+    const scratch_directory scratch;
+    const process_result result = run_process({PROF_TEST_VICTIM},
+                                              {{"PROF_OUTPUT_DIR", scratch.path},
+                                               {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
+                                               {"PROF_RINGS", scratch.path},
+                                               {"PROF_EXPORT", "none"},
+                                               {"PROF_API_CALLS", GetParam()},
+                                               {"FAKE_GPU_CLOCK", "virtual"},
+                                               {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
+                                               {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
+                                              scratch.path);
+    EXPECT_EQ(result.exit_code(), 0) << result.out << result.err;
+    EXPECT_EQ(result.err, "");
+    std::istringstream in(result.out);
+    std::vector<std::string> of_hooks;
+    bool is_watched = false;
+    bool is_done = false;
+    for (std::string line; std::getline(in, line);) {
+        if (line == "names: syscall") continue;  // a thread that is named is compared with the calling one: gettid
+        const bool is_of_command = line.starts_with("prof_sync: ");
+        is_watched = is_watched || is_of_command;
+        is_done = is_done || line == "done";
+        if (!is_of_command && line != "done") of_hooks.push_back(line);
+    }
+    EXPECT_TRUE(is_done) << result.out;
+    EXPECT_TRUE(is_watched) << "a command takes a lock, which the test is to see: " << result.out;
+    EXPECT_EQ(of_hooks, std::vector<std::string>{});
+    // All of it was recorded.
+    ASSERT_EQ(scratch.files(".prof").size(), 1U);
+    const timeline data = load_timeline(scratch.files(".prof").front());
+    EXPECT_EQ(data.windows.size(), 2U);
+    EXPECT_GT(data.ops.size(), 3U * 2 * 12'000);
+    EXPECT_GT(data.ranges.size(), 3U * 2 * 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, HookCalls, testing::Values("driver", "runtime"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace prof::test
