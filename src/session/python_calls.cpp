@@ -13,6 +13,7 @@
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "session/export_symbol.hpp"
+#include "session/python_watch.hpp"
 
 namespace prof {
 namespace {
@@ -233,6 +234,12 @@ void* on_unwind(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     return finish(at, arguments[0]);
 }
 
+// What a builtin returns.
+void* counted(void* object) noexcept {
+    if (runtime.keep != nullptr) runtime.keep(object);
+    return object;
+}
+
 // A phase may wait for a window to open; other threads run meanwhile.
 template <typename TCall>
 void without_interpreter(TCall call) noexcept {
@@ -245,15 +252,15 @@ void* push(void* name, void* const* arguments, std::ptrdiff_t) noexcept {
     (void)arguments;
     const auto* const found = std::find(runtime.names, runtime.names + runtime.name_count, name);
     const std::ptrdiff_t index = found - runtime.names;
-    if (index == static_cast<std::ptrdiff_t>(runtime.name_count)) return runtime.no;
+    if (index == static_cast<std::ptrdiff_t>(runtime.name_count)) return counted(runtime.no);
     int result = 0;
     without_interpreter([&] { result = prof_phase_push(runtime.texts[index], runtime.categories[index]); });
-    return result == PROF_OK ? runtime.yes : runtime.no;
+    return counted(result == PROF_OK ? runtime.yes : runtime.no);
 }
 
 void* pop(void*, void* const*, std::ptrdiff_t) noexcept {
     without_interpreter([] { (void)prof_phase_pop(); });
-    return runtime.none;
+    return counted(runtime.none);
 }
 
 void forget_calls() noexcept { epoch_of_calls.fetch_add(1, std::memory_order_relaxed); }
@@ -266,16 +273,22 @@ void name_module(void* module, const char* name, void* reference, std::uint32_t 
     }
 }
 void* forget_module(void*, void* const* reference, std::ptrdiff_t count) noexcept {
-    if (count < 1) return runtime.none;
+    if (count < 1) return counted(runtime.none);
     const auto found = known().by_reference.find(reference[0]);
-    if (found == known().by_reference.end()) return runtime.none;
+    if (found == known().by_reference.end()) return counted(runtime.none);
     known().by_module.erase(found->second);
     known().by_reference.erase(found);
-    return runtime.none;
+    return counted(runtime.none);
 }
 
-constexpr prof_python_functions functions{on_start, on_end,       on_unwind,   push,
-                                          pop,      forget_calls, name_module, forget_module};
+const prof_python_watch_functions* watch(const prof_python_interpreter* interpreter) noexcept {
+    runtime.frame = watched_frame;
+    runtime.variable = watched_self;
+    return python_watch(*interpreter, {on_start, on_end, on_unwind});
+}
+
+constexpr prof_python_functions functions{on_start,     on_end,      on_unwind,     push, pop,
+                                          forget_calls, name_module, forget_module, watch};
 
 }  // namespace
 }  // namespace prof

@@ -3,8 +3,8 @@
 // ctypes. The functions in them are called by Python without ctypes, since each is called thousands of times a step. No
 // header of Python's is needed: objects are addresses, and the Python files provide the interpreter's functions.
 //
-// All functions require the interpreter's lock. Python 3.12 and newer: None, True and False are never freed, so they
-// are returned without counting references.
+// All functions require the interpreter's lock. Python 3.12 and newer: None, True and False are never freed, so their
+// references are not counted.
 #pragma once
 
 #include <cstddef>
@@ -43,6 +43,7 @@ struct prof_python_runtime {
     // module whose call is the outermost around it.
     void* on_module;
     std::uint64_t (*next_sequence)();  // at::sequence_number::peek; null: not known
+    void (*keep)(void*);               // Py_IncRef before Python 3.12, for None, True and False; else null
 };
 
 // METH_FASTCALL functions for sys.monitoring, and two for phases.
@@ -60,6 +61,8 @@ struct prof_python_functions {
     // the module, whose callback is the next function.
     void (*name_module)(void* module, const char* name, void* reference, std::uint32_t what);
     void* (*forget_module)(void*, void* const* reference, std::ptrdiff_t);
+    // For Pythons without sys.monitoring: python_watch.hpp.
+    const struct prof_python_watch_functions* (*watch)(const struct prof_python_interpreter*);
 };
 enum prof_python_module : std::uint32_t {
     module_is_root = 1,     // of a tree: where another module calls it, the tree of that module may contain it by now

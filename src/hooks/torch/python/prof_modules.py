@@ -227,8 +227,6 @@ def names():
     asked = SETTINGS.get("PROF_MODULES", "off")
     if asked in ("", "off"):
         return None
-    if not hasattr(sys, "monitoring"):
-        raise RuntimeError("that needs Python 3.12 or newer")
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise RuntimeError("that needs the interpreter's lock")
     return ModuleNames(1000 if asked == "all" else int(asked))

@@ -2,8 +2,7 @@
 """Observes the phases of a PyTorch program from outside and records them with libprof: docs/guide/phases.md defines them.
 
 Python 3.12 and newer: sys.monitoring observes a dozen of PyTorch's code objects and no others. PyTorch is not
-changed, and dynamo does not notice. Older Pythons: a few functions that dynamo does not trace are wrapped, and calls
-of modules are not observed.
+changed, and dynamo does not notice. Older Pythons: prof_watch.py.
 
 Nothing here raises into the program, and no module or tensor is kept alive.
 """
@@ -72,12 +71,12 @@ class Runtime(ctypes.Structure):
                 ("release", ctypes.c_void_p), ("clear_error", ctypes.c_void_p),
                 ("save_thread", ctypes.c_void_p), ("restore_thread", ctypes.c_void_p), ("frame", ctypes.c_void_p),
                 ("variable", ctypes.c_void_p), ("self", ctypes.c_void_p), ("address", ctypes.c_void_p),
-                ("on_module", ctypes.c_void_p), ("next_sequence", ctypes.c_void_p)]
+                ("on_module", ctypes.c_void_p), ("next_sequence", ctypes.c_void_p), ("keep", ctypes.c_void_p)]
 
 
 class Functions(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in ("start", "end", "unwind", "push", "pop", "forget_calls",
-                                                     "name_module", "forget_module")]
+                                                     "name_module", "forget_module", "watch")]
 
 
 class Native:
@@ -111,8 +110,9 @@ class Native:
             address(python.Py_DecRef), address(python.PyErr_Clear),
             address(python.PyEval_SaveThread) if library.waits else None,
             address(python.PyEval_RestoreThread) if library.waits else None,
-            address(python.PyEval_GetFrame), address(python.PyFrame_GetVar), id(SELF),
-            address(python.PyLong_FromVoidPtr), None if on_module is None else id(on_module), next_sequence)
+            address(python.PyEval_GetFrame), address(getattr(python, "PyFrame_GetVar", None)), id(SELF),
+            address(python.PyLong_FromVoidPtr), None if on_module is None else id(on_module), next_sequence,
+            None if sys.version_info >= (3, 12) else address(python.Py_IncRef))
         prepare = library.library.prof_python_calls
         prepare.restype = ctypes.POINTER(Functions)
         self.functions = prepare(ctypes.byref(runtime)).contents
@@ -126,10 +126,11 @@ class Native:
         self.watched[self.later] = id(code)  # the interpreter's lock orders it
         self.later += 1
 
-    def builtin(self, name, bound_to=None):
+    def builtin(self, name, bound_to=None, functions=None):
         make = ctypes.pythonapi.PyCFunction_NewEx
         make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-        definition = MethodDefinition(b"libprof_" + name.encode(), getattr(self.functions, name), self.FASTCALL, None)
+        function = getattr(functions or self.functions, name)
+        definition = MethodDefinition(b"libprof_" + name.encode(), function, self.FASTCALL, None)
         self.kept.append(definition)
         return make(ctypes.addressof(definition), bound_to, None)
 
@@ -540,9 +541,11 @@ class Phases:
 class Monitor:
     """Observes PyTorch's code objects by sys.monitoring."""
 
+    frame = staticmethod(sys._getframe)  # of the call that begins
+
     def __init__(self, torch, phases, modules):
         self.phases, self.modules = phases, modules
-        self.module_call = torch.nn.Module._wrapped_call_impl.__code__
+        self.module_call = torch.nn.Module.__call__.__code__
         self.begins = {}  # id of a code object -> the function to call at its beginning
         self.codes = [self.module_call]  # keeps the ids valid
         self.with_end = []  # the other code objects whose end matters
@@ -585,7 +588,6 @@ class Monitor:
 
         def prepare(frame):
             phases.prepare()
-            return sys.monitoring.DISABLE
 
         def move(frame):
             self.modules.meet(frame.f_locals["self"])
@@ -606,8 +608,8 @@ class Monitor:
             phases.steps.end_marking()
 
         optimizer = torch.optim.Optimizer
-        self.watch(torch.autograd.graph._engine_run_backward, begin(BACKWARD) if self.modules is None else go_backward)
-        self.watch_code(optimizer.profile_hook_step(lambda: None).__code__, step)
+        self.watch(backward_of(torch), begin(BACKWARD) if self.modules is None else go_backward)
+        self.watch_code(step_code(optimizer), step)
         self.watch(optimizer.zero_grad, begin(ZERO_GRAD))
         self.watch(optimizer.__init__, make, False)
         self.watch(torch.nn.Module.__init__, prepare, False)
@@ -639,9 +641,9 @@ class Monitor:
             if len(phases.thread.calls) != around:
                 phases.finish_until(around)
             if code is not self.module_call:
-                self.begins[id(code)](sys._getframe(1))
+                self.begins[id(code)](self.frame(1))
                 return
-            evaluates = not phases.trains() or not own_attributes(sys._getframe(1).f_locals["self"]).get("training", True)
+            evaluates = not phases.trains() or not own_attributes(self.frame(1).f_locals["self"]).get("training", True)
             phases.begin(EVALUATION if evaluates else FORWARD)
         except Exception as failure:
             if not is_own(failure):
@@ -763,6 +765,21 @@ def is_own(failure):
     return where.tb_frame.f_code.co_filename.startswith("<libprof/")
 
 
+def backward_of(torch):
+    """The function that runs each backward; before PyTorch 2 one of those that do."""
+    return getattr(getattr(torch.autograd, "graph", None), "_engine_run_backward", torch.autograd.backward)
+
+
+def step_code(optimizer):
+    """The code around each optimizer's step."""
+    if hasattr(optimizer, "profile_hook_step"):
+        return optimizer.profile_hook_step(lambda: None).__code__
+    code = optimizer._hook_for_profile.__code__  # before PyTorch 2 it is a function within a function of this one
+    for name in ("profile_hook_step", "wrapper"):
+        code = next(each for each in code.co_consts if getattr(each, "co_name", None) == name)
+    return code
+
+
 def unwrapped(function):
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -790,88 +807,10 @@ def hide_from_dynamo(torch, scope):
                     hide(method.__code__)
 
 
-def wrap(torch, phases, warn):
-    """For Pythons without sys.monitoring: wraps functions. If dynamo reaches a wrapper it compiles the original
-    function alone."""
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-
-    def around(function, begin):
-        @functools.wraps(function)
-        def observed(*arguments, **options):
-            if is_compiling is not None and is_compiling():
-                return function(*arguments, **options)
-            try:
-                begin(*arguments)
-            except Exception:
-                pass
-            try:
-                return function(*arguments, **options)
-            finally:
-                phases.finish()
-
-        return observed
-
-    has_warned = []
-
-    def begin_backward(*_):
-        if not has_warned:
-            has_warned.append(True)
-            warn("modules' calls are not observed before Python 3.12: there is no phase forward or evaluation")
-        phases.begin(BACKWARD)
-
-    graph = getattr(torch.autograd, "graph", None)
-    names = ("_engine_run_backward",) if hasattr(graph, "_engine_run_backward") else ("backward", "grad")
-    for module in (torch.autograd, graph):
-        for name in names:
-            if module is not None and hasattr(module, name):
-                setattr(module, name, around(getattr(module, name), begin_backward))
-    optimizer = torch.optim.Optimizer
-    hook = getattr(optimizer, "profile_hook_step", None)
-    hook_class = getattr(optimizer, "_hook_for_profile", None)  # before PyTorch 2, profile_hook_step is part of it
-
-    def around_step(step):
-        return around(step, lambda self, *_: phases.begin_step(self))
-
-    def hook_for_profile(self):
-        was_hooked = getattr(type(self).step, "hooked", False)
-        hook_class(self)
-        if not was_hooked:
-            type(self).step = around_step(type(self).step)
-
-    if hook is not None:
-        optimizer.profile_hook_step = staticmethod(lambda function: around_step(hook(function)))
-    elif hook_class is not None:
-        optimizer._hook_for_profile = hook_for_profile
-    iterator = torch.utils.data.dataloader._BaseDataLoaderIter
-    iterator.__next__ = around(iterator.__next__, lambda self: phases.begin(DATA, self))
-
-
-def wrap_compiler(phases, name, convert_frame):
-    """For Pythons without sys.monitoring: dynamo alone."""
-    if name != "torch._dynamo.convert_frame":
-        return
-    compile_frame = convert_frame._compile
-    has_skip = "skip" in compile_frame.__code__.co_varnames
-
-    @functools.wraps(compile_frame)
-    def observed(*arguments, **options):
-        if has_skip and "skip" in options:
-            options["skip"] += 1  # frames that PyTorch leaves out when it logs the caller
-        try:
-            phases.begin(COMPILATION, compiled_code(arguments[0], None, arguments[2]))
-        except Exception:
-            pass
-        try:
-            return compile_frame(*arguments, **options)
-        finally:
-            phases.finish()
-
-    convert_frame._compile = observed
-
-
-def start(torch, warn, modules=None):
-    """Called once, when torch has been imported. `modules`: the scope of prof_modules.py. Raises if this PyTorch cannot
-    be observed. Returns the function to be called with the name and the module of each compiler that is imported.
+def start(torch, warn, modules=None, run=None):
+    """Called once, when torch has been imported. `modules`: the scope of prof_modules.py; `run` runs another file of
+    this folder and returns its scope. Raises if this PyTorch cannot be observed. Returns the function to be called with
+    the name and the module of each compiler that is imported.
     """
     library = Library()
     names = None
@@ -879,15 +818,17 @@ def start(torch, warn, modules=None):
         names = modules["names"]()
     except Exception as failure:
         warn("PyTorch's modules are not observed: " + str(failure))
-    if hasattr(sys, "monitoring"):
-        phases = Phases(torch, library)
-        monitor = Monitor(torch, phases, names)
-        monitor.watch_all(torch)
-        hide_from_dynamo(torch, {name: value for name, value in globals().items() if name != "start"})
-        if names is not None:
-            hide_from_dynamo(torch, modules)
-        monitor.start(None if names is None else modules["sequence_function"](torch))
-        return monitor.watch_compiler
     phases = Phases(torch, library)
-    wrap(torch, phases, warn)
-    return functools.partial(wrap_compiler, phases)
+    scope = {name: value for name, value in globals().items() if name != "start"}
+    kind = Monitor
+    if not hasattr(sys, "monitoring"):
+        watch = run("prof_watch.py")
+        kind = watch["make"](scope)
+        hide_from_dynamo(torch, watch)
+    monitor = kind(torch, phases, names)
+    monitor.watch_all(torch)
+    hide_from_dynamo(torch, scope)
+    if names is not None:
+        hide_from_dynamo(torch, modules)
+    monitor.start(None if names is None else modules["sequence_function"](torch))
+    return monitor.watch_compiler
