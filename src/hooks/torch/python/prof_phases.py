@@ -787,8 +787,12 @@ def unwrapped(function):
 
 
 def hide_from_dynamo(torch, scope):
-    """Makes dynamo skip libprof's functions, which may run inside code that is being compiled."""
-    skip = getattr(getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None), "skip_code", None)
+    """Makes dynamo skip libprof's functions and what they call. They may run inside code that is being compiled."""
+    dynamo = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+    skip = getattr(dynamo, "skip_code", None)  # before PyTorch 2.7
+    if hasattr(dynamo, "set_code_exec_strategy"):
+        strategy = dynamo._FrameExecStrategy(dynamo._FrameAction.SKIP, dynamo._FrameAction.SKIP)
+        skip = lambda code: dynamo.set_code_exec_strategy(code, strategy)  # noqa: E731
     if skip is None:
         return
 

@@ -163,9 +163,10 @@ def make(phases):
             code = getattr(function, "__code__", None)
             if code is None or code in self.with_range or code.co_flags & GENERATOR:
                 return
-            if code in self.witnesses and not has_end:
+            if code in self.witnesses:
                 self.add(self.witnesses[code], None, CALLER)
                 self.awaited.append((code, False))
+                return
             within = self.within.get(code)
             self.add(function if within is None else within, code, CALL if has_end else EVENT)
 
