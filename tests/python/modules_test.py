@@ -134,8 +134,8 @@ class Modules(Phases):
         self.assertIn("--modules", refused.stderr)
 
 
-def load_tests(*_):
-    return unittest.TestSuite(Modules(name) for name in vars(Modules) if name.startswith("test_"))
+def load_tests(loader, _, __):
+    return unittest.TestSuite(Modules(name) for name in loader.getTestCaseNames(Modules) if name in vars(Modules))
 
 
 if __name__ == "__main__":

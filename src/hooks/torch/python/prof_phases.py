@@ -767,7 +767,7 @@ def is_own(failure):
 
 def backward_of(torch):
     """The function that runs each backward; before PyTorch 2 one of those that do."""
-    return getattr(getattr(torch.autograd, "graph", None), "_engine_run_backward", torch.autograd.backward)
+    return getattr(getattr(torch.autograd, "graph", None), "_engine_run_backward", None) or torch.autograd.backward
 
 
 def step_code(optimizer):

@@ -133,7 +133,7 @@ def make(phases):
             self.interpreter = interpreter()
             record_function = torch.autograd.profiler.record_function
             self.with_range = [code_of(torch.optim.Optimizer.zero_grad), phases["step_code"](torch.optim.Optimizer)]
-            engine = type(torch.autograd.Variable._execution_engine)
+            engine = type(attribute(torch, "autograd.Variable._execution_engine"))
             self.within = {code_of(phases["backward_of"](torch)): attribute(engine, "run_backward")}
             self.witnesses = {}
             if IS_CALLED_DIRECTLY:
