@@ -43,7 +43,8 @@ struct names {
     python_object self = python.new_text("self"), args = python.new_text("args"),
                   optimizer = python.new_text("optimizer"), fn = python.new_text("fn"), code = python.new_text("code"),
                   locals = python.new_text("locals"), trigger = python.new_text("trigger"),
-                  src = python.new_text("src"), name = python.new_text("name"),
+                  src = python.new_text("src"), n = python.new_text("n"),
+                  sampler_iter = python.new_text("sampler_iter"), name = python.new_text("name"),
                   reason = python.new_text("recompile_reason");
 };
 const names& known_names() noexcept {
@@ -76,7 +77,6 @@ struct call_under_way {
     bool is_open = false;          // its phase is
     bool has_suspended = false;    // the optimizer's phase around it
     bool has_name = false;         // of what is compiled: a phase in its phase
-    bool awaits_index = false;     // the next batch's indices; its phase begins with them
     std::uint32_t modules = 0;
     python_object subject = nullptr;  // an address only
 };
@@ -152,7 +152,7 @@ python_steps& steps() noexcept {
 
 // ---- What an event is about ----
 
-python_reference variable(python_object name) noexcept {
+python_reference variable(python_object name) noexcept {  // of the frame that runs
     const python_object frame = python.frame();
     return {python, frame == nullptr || python.variable == nullptr ? nullptr : python.variable(frame, name)};
 }
@@ -178,6 +178,13 @@ bool number_of(python_object object, long long& out) noexcept {
     return true;
 }
 
+python_event event_of(const void* code) noexcept {
+    for (const prof_python_code* at = runtime.codes; at != runtime.codes + runtime.code_count; ++at) {
+        if (at->code == code) return static_cast<python_event>(at->event);
+    }
+    return python_event::none;
+}
+
 bool has_gradients() noexcept { return runtime.has_gradients == nullptr || runtime.has_gradients(); }
 bool is_in_backward() noexcept { return runtime.graph_task != nullptr && runtime.graph_task() != -1; }
 
@@ -194,6 +201,77 @@ bool is_evaluated(python_object module) noexcept {
     if (training == objects.no) return true;
     long long value = 1;
     return number_of(training, value) && value == 0;
+}
+
+// ---- The end of a DataLoader's data, before it is reached ----
+
+python_reference frame_of_generator(python_object generator) noexcept {
+    return {python, is_of(generator, objects.generator) ? python.attribute(generator, "gi_frame") : nullptr};
+}
+
+// How many elements PyTorch's own samplers and Python's iterators still have; -1: not known. `taken`: how many were.
+long long left_in(python_object iterator, long long taken) noexcept {
+    if (is_of(iterator, objects.list_iterator) || is_of(iterator, objects.range_iterator)) {
+        const std::ptrdiff_t left = python.length_hint(iterator, -1);
+        if (left < 0) python.clear_error();
+        return left;
+    }
+    const python_reference frame = frame_of_generator(iterator);
+    if (!frame) return -1;
+    if (frame.get() == objects.none) return 0;
+    const python_reference code{python, python.frame_code(frame.get())};
+    if (event_of(code.get()) != python_event::sampler) return -1;
+    const python_reference self{python, python.variable(frame.get(), known_names().self)};
+    const python_reference size{python, python.variable(frame.get(), known_names().n)};
+    const python_object indices = own_attribute(self.get(), "indices");
+    long long total = -1;
+    if (!number_of(own_attribute(self.get(), "num_samples"), total) &&
+        !number_of(own_attribute(self.get(), "_num_samples"), total) && !number_of(size.get(), total)) {
+        if (is_of(indices, objects.list)) total = python.length_hint(indices, -1);
+    }
+    return total < 0 ? -1 : std::max<long long>(total - taken, 0);
+}
+
+std::unordered_map<const void*, long long>& lengths_of_samplers() noexcept {
+    static auto& known = *new std::unordered_map<const void*, long long>;
+    return known;
+}
+
+// Whether the next call of the DataLoader's iterator raises StopIteration, as far as can be known.
+bool is_at_end(python_object iterator) noexcept {
+    long long kind = -1, yielded = 0, sent = 0, received = 0;
+    if (!number_of(own_attribute(iterator, "_dataset_kind"), kind) || kind != 0 ||
+        !number_of(own_attribute(iterator, "_num_yielded"), yielded))
+        return false;
+    if (number_of(own_attribute(iterator, "_send_idx"), sent) && number_of(own_attribute(iterator, "_rcvd_idx"), received))
+        return received >= sent;
+    const python_object indices = own_attribute(iterator, "_sampler_iter");
+    const python_object sampler = own_attribute(iterator, "_index_sampler");
+    long long left = -1;
+    const python_reference frame = frame_of_generator(indices);
+    if (frame && frame.get() == objects.none) return true;
+    const python_reference code{python, frame ? python.frame_code(frame.get()) : nullptr};
+    if (code && event_of(code.get()) == python_event::batch_sampler) {
+        long long size = 0;
+        const python_reference within{python, python.variable(frame.get(), known_names().sampler_iter)};
+        if (yielded > 0 && within && number_of(own_attribute(sampler, "batch_size"), size)) {
+            left = left_in(within.get(), yielded * size);
+            if (left >= 0 && own_attribute(sampler, "drop_last") == objects.yes) left /= std::max(size, 1LL);
+        }
+    } else {
+        left = left_in(indices, yielded);
+    }
+    if (left >= 0) return left == 0;
+    const auto learned = lengths_of_samplers().find(sampler);  // as in the last epoch
+    return yielded > 0 && learned != lengths_of_samplers().end() && yielded == learned->second;
+}
+
+// A sampler without a known length had so many batches.
+void learn_length(python_object iterator) {
+    long long yielded = 0;
+    const python_object sampler = own_attribute(iterator, "_index_sampler");
+    if (number_of(own_attribute(iterator, "_num_yielded"), yielded) && steps().guard(sampler))
+        lengths_of_samplers()[sampler] = yielded;
 }
 
 // ---- What is compiled ----
@@ -384,20 +462,7 @@ void begin(calls_of_this_thread& here, const void* code, phase kind, python_obje
     } else if (outer == phase::none && kind != phase::compilation) {
         const bool is_call_of_compiled = is_within_compiled && !steps().has_optimizers();
         if (kind == phase::data) {
-            if (steps().is_begun_by_fetch(here.thread, has_gradients())) {
-                long long is_iterable = 0, sent = 0, received = 0;
-                const bool has_workers = number_of(own_attribute(subject, "_send_idx"), sent) &&
-                                         number_of(own_attribute(subject, "_rcvd_idx"), received);
-                (void)number_of(own_attribute(subject, "_dataset_kind"), is_iterable);
-                if (has_workers && received >= sent) {
-                    // The end of the data.
-                } else if (!has_workers && is_iterable == 0 && runtime.functions.variable != nullptr) {
-                    call->awaits_index = true;
-                    return;
-                } else {
-                    steps().begin_fetched();
-                }
-            }
+            if (steps().is_begun_by_fetch(here.thread, has_gradients()) && !is_at_end(subject)) steps().begin_fetched();
         } else if (is_module_phase(kind)) {
             if (!is_call_of_compiled) steps().call(here.thread, kind == phase::evaluation);
         } else if (kind == phase::zero_grad) {
@@ -444,15 +509,6 @@ void finish(calls_of_this_thread& here) noexcept {
     if (!has_suspended) return;
     if (call_under_way* const around = suspendable(here); around != nullptr && around->kind == phase::optimizer)
         open_phase(*around, continues);
-}
-
-// What is known when a fetch has its indices, or has none.
-void end_index(calls_of_this_thread& here, bool is_end) noexcept {
-    call_under_way* const call = here.top();
-    if (call == nullptr || !call->awaits_index || here.beyond != 0) return;
-    call->awaits_index = false;
-    if (!is_end) steps().begin_fetched();
-    open_phase(*call);
 }
 
 // ---- Modules ----
@@ -536,15 +592,8 @@ void end_module(calls_of_this_thread& at) noexcept {
 
 // ---- Events ----
 
-python_event event_of(const void* code) noexcept {
-    for (const prof_python_code* at = runtime.codes; at != runtime.codes + runtime.code_count; ++at) {
-        if (at->code == code) return static_cast<python_event>(at->event);
-    }
-    return python_event::none;
-}
-
 bool has_end(python_event event) noexcept {
-    return event < python_event::make_optimizer && event != python_event::index;
+    return event < python_event::make_optimizer;
 }
 
 // A compiled function's own identity: its code. An optimizer's method: the optimizer.
@@ -711,7 +760,8 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
         case python_event::compile_step:
             meet_compiled_step(here);
             break;
-        case python_event::index:
+        case python_event::sampler:
+        case python_event::batch_sampler:
         case python_event::none:
             break;
     }
@@ -737,7 +787,6 @@ void before_end(call_under_way& call) {
 
 // `error`: what leaves the call, or null.
 void end_call(calls_of_this_thread& here, const void* code, python_event event, python_object error) {
-    if (event == python_event::index) return end_index(here, error != nullptr);
     if (event == python_event::module_call && runtime.on_module != nullptr) end_module(here);
     if (here.beyond != 0) {
         --here.beyond;
@@ -756,16 +805,17 @@ void end_call(calls_of_this_thread& here, const void* code, python_event event, 
         --call->modules;
         return;
     }
-    if (call->awaits_index) end_index(here, error != nullptr);
     before_end(*call);
-    const bool is_end_of_data = call->kind == phase::data && error != nullptr && is_of(error, objects.end_of_iteration, true);
+    const bool is_end_of_data =
+        call->kind == phase::data && error != nullptr && is_of(error, objects.end_of_iteration, true);
+    if (is_end_of_data) learn_length(call->subject);
     finish(here);
     if (is_end_of_data) steps().end_data(here.thread);
 }
 
 void end_noexcept(const void* code, python_object error) noexcept {
     const python_event event = event_of(code);
-    if (!has_end(event) && event != python_event::index) return;
+    if (!has_end(event)) return;
     try {
         end_call(calls_here(), code, event, error);
     } catch (const std::exception&) {  // no memory
@@ -845,7 +895,7 @@ void* finish_called(void*, void* const*, std::ptrdiff_t) noexcept {
 // ---- Objects that die, and control ----
 
 void* on_death(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
-    if (count >= 1) steps().object_died(arguments[0]);
+    if (count >= 1) lengths_of_samplers().erase(steps().object_died(arguments[0]));
     return nothing();
 }
 
@@ -893,8 +943,8 @@ struct monitoring_tool {
         for (const prof_python_code* at = runtime.codes; at != runtime.codes + runtime.code_count; ++at) {
             if (at->code == nullptr) continue;
             const auto event = static_cast<python_event>(at->event);
-            const int mask = (event == python_event::index ? 0 : events[0]) |
-                             (has_end(event) || event == python_event::index ? events[1] : 0);
+            if (event >= python_event::sampler) continue;
+            const int mask = events[0] | (has_end(event) ? events[1] : 0);
             const python_reference given{python, python.number(to_on ? mask : 0)};
             is_good = given && call(set_local_events, tool, const_cast<void*>(at->code), given.get()) && is_good;
         }

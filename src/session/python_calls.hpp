@@ -19,7 +19,6 @@ namespace prof {
 enum class python_event : std::uint32_t {
     module_call,
     fetch,          // of a batch
-    index,          // the indices of a batch have been found: it is not the end of the data
     backward,
     step,           // of an optimizer: `args[0]`
     scaled_step,    // of `optimizer`, by a GradScaler
@@ -45,6 +44,8 @@ enum class python_event : std::uint32_t {
     step_profiler,
     stop_profiler,
     compile_step,  // of an optimizer, in a function that is being compiled: `name`
+    sampler,       // PyTorch's own: not observed, but known
+    batch_sampler,
     none,
 };
 

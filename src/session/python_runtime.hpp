@@ -36,6 +36,7 @@ struct python_functions {
     std::ptrdiff_t (*size)(python_object bytes);                // PyBytes_Size
     std::ptrdiff_t (*count)(python_object tuple);               // PyTuple_Size
     python_object (*element)(python_object tuple, std::ptrdiff_t);       // PyTuple_GetItem: borrowed
+    std::ptrdiff_t (*length_hint)(python_object, std::ptrdiff_t otherwise);  // PyObject_LengthHint
     python_object (*weak_reference)(python_object, python_object call);  // PyWeakref_NewRef
     python_object (*method_function)(python_object);                     // PyMethod_Function: borrowed
     python_object (*method_self)(python_object);                         // PyMethod_Self: borrowed
@@ -55,7 +56,7 @@ struct python_objects {
     python_object none, no, yes;
     python_object disable;             // sys.monitoring.DISABLE
     python_object method, function;    // types
-    python_object number;              // the type int
+    python_object number, list, generator, list_iterator, range_iterator;  // types
     python_object end_of_iteration;    // the type StopIteration
     python_object optimizer;           // the type torch.optim.Optimizer
     python_object thread_of_compiler;  // torch._guards' thread-local object; null: there is none

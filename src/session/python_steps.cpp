@@ -25,7 +25,6 @@ constinit std::atomic<std::uint64_t> owner{0};
 
 void python_steps::thread_ended(std::uint64_t number) noexcept { (void)owner.compare_exchange_strong(number, 0); }
 
-// Whether the object's death will be noticed.
 bool python_steps::guard(python_object object) {
     if (object == nullptr || on_death_ == nullptr) return false;
     if (references_.contains(object)) return true;
@@ -38,10 +37,10 @@ bool python_steps::guard(python_object object) {
     return true;
 }
 
-void python_steps::object_died(python_object reference) noexcept {
+const void* python_steps::object_died(python_object reference) noexcept {
     const auto found = std::find_if(references_.begin(), references_.end(),
                                     [&](const auto& each) { return each.second == reference; });
-    if (found == references_.end()) return;
+    if (found == references_.end()) return nullptr;
     const void* const object = found->first;
     references_.erase(found);
     made_.erase(object);
@@ -54,6 +53,7 @@ void python_steps::object_died(python_object reference) noexcept {
     }
     if (capturing_ == object) capturing_ = nullptr;
     python_.release(reference);
+    return object;
 }
 
 // Where another thread has trained before, nothing has begun, and this thread trains, it takes the steps over.

@@ -34,7 +34,8 @@ public:
 
     // The callable that is told of objects' deaths, with their weak references.
     void set_on_death(python_object callable) noexcept { on_death_ = callable; }
-    void object_died(python_object reference) noexcept;
+    const void* object_died(python_object reference) noexcept;  // which
+    bool guard(python_object object);  // whether its death will be noticed
 
     void set_programs(bool are_the_programs) noexcept { are_the_programs_ = are_the_programs; }
     bool are_the_programs() const noexcept { return are_the_programs_; }
@@ -70,7 +71,6 @@ private:
     enum class sign : std::uint8_t { fetch, forward, backward, zero_grad };
     enum class range : std::uint8_t { none, startup, step };
 
-    bool guard(python_object object);
     bool is_owner(thread here, bool trains = false) noexcept;
     void close_startup(thread here) noexcept;
     void replace(thread here, range with, std::uint32_t witness = 0) noexcept;

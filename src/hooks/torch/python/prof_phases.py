@@ -21,20 +21,21 @@ SETTINGS = globals().get("SETTINGS", os.environ)
 OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 # enum python_event of session/python_calls.hpp
-(MODULE_CALL, DATA, INDEX, BACKWARD, OPTIMIZER, SCALED_STEP, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING, COMPILATION,
+(MODULE_CALL, DATA, BACKWARD, OPTIMIZER, SCALED_STEP, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING, COMPILATION,
  COMPILE_OTHER, COMPILE_TRITON, PRECOMPILE, AUTOTUNE, COMPILED, MAKE_OPTIMIZER, MAKE_MODULE, MOVE_MODULE,
  ASK_FOR_PARAMETERS, WORK_FOR_LOADER, CAPTURE_GRAPH, END_CAPTURE, REPLAY_GRAPH, ENTER_RANGE, STEP_PROFILER,
- STOP_PROFILER, COMPILE_STEP, NO_EVENT) = range(28)
+ STOP_PROFILER, COMPILE_STEP, SAMPLER, BATCH_SAMPLER, NO_EVENT) = range(29)
 
 # The next classes mirror session/python_runtime.hpp and session/python_calls.hpp.
 INTERPRETER = (
     "Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyObject_CallFunctionObjArgs", "PyLong_FromSsize_t", "PyLong_FromVoidPtr",
     "PyLong_AsLongLong", "PyObject_Type", "PyType_IsSubtype", "PyType_GetQualName", "PyObject_GetAttrString",
     "PyObject_GenericGetDict", "PyDict_GetItemString", "PyUnicode_AsUTF8AndSize", "PyBytes_AsString", "PyBytes_Size",
-    "PyTuple_Size", "PyTuple_GetItem", "PyWeakref_NewRef", "PyMethod_Function", "PyMethod_Self", "PyFunction_GetCode",
+    "PyTuple_Size", "PyTuple_GetItem", "PyObject_LengthHint", "PyWeakref_NewRef", "PyMethod_Function", "PyMethod_Self", "PyFunction_GetCode",
     "PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti", "PyFrame_GetVar", "PyCode_GetCode",
     "PyUnicode_InternFromString", "PyEval_SaveThread", "PyEval_RestoreThread")
-OBJECTS = ("none", "no", "yes", "disable", "method", "function", "number", "end_of_iteration", "optimizer",
+OBJECTS = ("none", "no", "yes", "disable", "method", "function", "number", "list", "generator", "list_iterator", "range_iterator",
+           "end_of_iteration", "optimizer",
            "thread_of_compiler")
 INSTRUCTIONS = ("JUMP_BACKWARD", "", "FOR_ITER", "EXTENDED_ARG", "PUSH_EXC_INFO", "LOAD_ATTR")
 
@@ -101,7 +102,7 @@ class Native:
         monitoring = getattr(sys, "monitoring", None)
         guards = sys.modules.get("torch._guards")
         objects = (None, False, True, getattr(monitoring, "DISABLE", None), types.MethodType, types.FunctionType, int,
-                   StopIteration, torch.optim.Optimizer, getattr(guards, "_TLS", None))
+                   list, types.GeneratorType, type(iter([])), type(iter(range(0))), StopIteration, torch.optim.Optimizer, getattr(guards, "_TLS", None))
         numbers = [instruction(name) if name else jump_caches() for name in INSTRUCTIONS]
         self.kept = [objects, on_module, on_meeting]
         self.runtime = Runtime(
@@ -205,12 +206,16 @@ class Monitor:
         graph = getattr(torch.cuda, "CUDAGraph", None)
         record_function = getattr(torch.autograd.profiler, "record_function", None)
         profile = getattr(getattr(torch, "profiler", None), "profile", None)
+        samplers = torch.utils.data.sampler
+        for name in ("RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler"):
+            self.watch(getattr(samplers, name).__iter__, SAMPLER)
+        self.watch(samplers.BatchSampler.__iter__, BATCH_SAMPLER)
         scaler = getattr(getattr(torch, "amp", None), "GradScaler", None) or torch.cuda.amp.GradScaler
         self.watch_code(torch.nn.Module._wrapped_call_impl.__code__, MODULE_CALL)
         self.watch_code(optimizer.profile_hook_step(lambda: None).__code__, OPTIMIZER)
         for function, event in (
-                (loader.__next__, DATA), (loader._next_index, INDEX),
-                (torch.autograd.graph._engine_run_backward, BACKWARD), (optimizer.zero_grad, ZERO_GRAD),
+                (loader.__next__, DATA), (torch.autograd.graph._engine_run_backward, BACKWARD),
+                (optimizer.zero_grad, ZERO_GRAD),
                 (optimizer.__init__, MAKE_OPTIMIZER), (torch.nn.Module.__init__, MAKE_MODULE),
                 (torch.nn.Module._apply, MOVE_MODULE),
                 (torch.nn.Module.parameters if with_modules else None, ASK_FOR_PARAMETERS),
