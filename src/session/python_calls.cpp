@@ -536,6 +536,15 @@ bool call_python(void* callable, TArguments... arguments) noexcept {
     return result != nullptr;
 }
 
+// As call_python. Where there was no room for one more Python function, the module has no name yet.
+template <typename... TArguments>
+bool name_by_python(TArguments... arguments) noexcept {
+    if (call_python(arguments...)) return true;
+    if (python.error_is(objects.no_room) == 0) return false;
+    python.clear_error();
+    return true;
+}
+
 std::int64_t next_sequence() noexcept {
     return runtime.next_sequence == nullptr ? -1 : static_cast<std::int64_t>(runtime.next_sequence());
 }
@@ -553,7 +562,7 @@ const known_module* find(const void* module) noexcept {
 // False where call_python() is false.
 bool name_called(const calls_of_this_thread& at, void* module, bool is_outermost) noexcept {
     const python_reference around{python, is_outermost ? nothing() : python.address(at.outermost)};
-    return !around || call_python(runtime.on_module, module, around.get());
+    return !around || name_by_python(runtime.on_module, module, around.get());
 }
 
 void enter_module(calls_of_this_thread& at) noexcept {
@@ -728,7 +737,7 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
             if (event == python_event::make_module || runtime.on_meeting == nullptr)
                 return retained(objects.disable);
             const python_reference module = variable(name.self);
-            if (module && find(module.get()) == nullptr && !call_python(runtime.on_meeting, module.get()))
+            if (module && find(module.get()) == nullptr && !name_by_python(runtime.on_meeting, module.get()))
                 return nullptr;
             break;
         }

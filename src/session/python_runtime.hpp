@@ -20,6 +20,7 @@ struct python_functions {
     void (*retain)(python_object);   // Py_IncRef
     void (*release)(python_object);  // Py_DecRef
     void (*clear_error)();           // PyErr_Clear
+    int (*error_is)(python_object type);  // PyErr_ExceptionMatches
     // PyObject_CallFunctionObjArgs. Runs Python code if the callable does.
     python_object (*call)(python_object callable, ...);
     python_object (*number)(std::ptrdiff_t);                    // PyLong_FromSsize_t
@@ -58,6 +59,7 @@ struct python_objects {
     python_object method, function;    // types
     python_object number, list, generator, list_iterator, range_iterator;  // types
     python_object end_of_iteration;    // the type StopIteration
+    python_object no_room;             // the type RecursionError
     python_object optimizer;           // the type torch.optim.Optimizer
     python_object thread_of_compiler;  // torch._guards' thread-local object; null: there is none
 };

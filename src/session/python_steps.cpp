@@ -296,7 +296,7 @@ void python_steps::train(thread here, sign of) noexcept {
 
 void python_steps::backward(thread here) noexcept {
     if (!has_optimizers() || !is_owner(here, true) || are_marked_ || capturing_ != nullptr) return;
-    if (open_ == range::step && is_complete(sign::backward)) begin_next(here);
+    train(here, sign::backward);
 }
 
 void python_steps::zero_grad(thread here, python_object optimizer) noexcept {

@@ -28,15 +28,15 @@ OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with
 
 # The next classes mirror session/python_runtime.hpp and session/python_calls.hpp.
 INTERPRETER = (
-    "Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyObject_CallFunctionObjArgs", "PyLong_FromSsize_t", "PyLong_FromVoidPtr",
+    "Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyErr_ExceptionMatches",
+    "PyObject_CallFunctionObjArgs", "PyLong_FromSsize_t", "PyLong_FromVoidPtr",
     "PyLong_AsLongLong", "PyObject_Type", "PyType_IsSubtype", "PyType_GetQualName", "PyObject_GetAttrString",
     "PyObject_GenericGetDict", "PyDict_GetItemString", "PyUnicode_AsUTF8AndSize", "PyBytes_AsString", "PyBytes_Size",
     "PyTuple_Size", "PyTuple_GetItem", "PyObject_LengthHint", "PyWeakref_NewRef", "PyMethod_Function", "PyMethod_Self", "PyFunction_GetCode",
     "PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti", "PyFrame_GetVar", "PyCode_GetCode",
     "PyUnicode_InternFromString", "PyEval_SaveThread", "PyEval_RestoreThread")
 OBJECTS = ("none", "no", "yes", "disable", "method", "function", "number", "list", "generator", "list_iterator", "range_iterator",
-           "end_of_iteration", "optimizer",
-           "thread_of_compiler")
+           "end_of_iteration", "no_room", "optimizer", "thread_of_compiler")
 INSTRUCTIONS = ("JUMP_BACKWARD", "", "FOR_ITER", "EXTENDED_ARG", "PUSH_EXC_INFO", "LOAD_ATTR")
 
 
@@ -102,7 +102,8 @@ class Native:
         monitoring = getattr(sys, "monitoring", None)
         guards = sys.modules.get("torch._guards")
         objects = (None, False, True, getattr(monitoring, "DISABLE", None), types.MethodType, types.FunctionType, int,
-                   list, types.GeneratorType, type(iter([])), type(iter(range(0))), StopIteration, torch.optim.Optimizer, getattr(guards, "_TLS", None))
+                   list, types.GeneratorType, type(iter([])), type(iter(range(0))), StopIteration, RecursionError,
+                   torch.optim.Optimizer, getattr(guards, "_TLS", None))
         numbers = [instruction(name) if name else jump_caches() for name in INSTRUCTIONS]
         self.kept = [objects, on_module, on_meeting]
         self.runtime = Runtime(
@@ -421,7 +422,7 @@ def start(torch, warn, modules=None):
         return functools.partial(wrap_compiler, phases)
     names = None
     try:
-        names = modules["names"]()
+        names = modules["names"](torch)
     except (RuntimeError, ValueError) as failure:
         warn("PyTorch's modules are not observed: " + str(failure))
     if names is None:
