@@ -63,7 +63,8 @@ constinit table<watched_builtin, most_builtins> builtins_watched;
 constinit table<awaited_code, 16> codes_awaited;
 constinit bool is_watching = false;
 constinit std::uint32_t watch_epoch = 0;
-prof_python_interpreter python{};
+python_functions python{};
+prof_python_fields fields{};
 python_call_functions calls{};
 
 // The arguments of the call whose beginning is being told to Python.
@@ -105,20 +106,20 @@ public:
     untraced() noexcept : thread_{python.thread()} {
         if (python.enter_tracing != nullptr) {
             python.enter_tracing(thread_);
-        } else if (python.tracing_offset != 0) {
-            ++field<int>(python.tracing_offset);
+        } else if (fields.tracing != 0) {
+            ++field<int>(fields.tracing);
             set_use(0);
         }
     }
     ~untraced() {
         if (python.leave_tracing != nullptr) {
             python.leave_tracing(thread_);
-        } else if (python.tracing_offset != 0) {
-            int& depth = field<int>(python.tracing_offset);
+        } else if (fields.tracing != 0) {
+            int& depth = field<int>(fields.tracing);
             --depth;
             // After `cframe` come the C functions for profiling and for tracing.
-            const bool is_traced = field<void*>(python.cframe_offset + sizeof(void*)) != nullptr ||
-                                   field<void*>(python.cframe_offset + 2 * sizeof(void*)) != nullptr;
+            const bool is_traced = field<void*>(fields.cframe + sizeof(void*)) != nullptr ||
+                                   field<void*>(fields.cframe + 2 * sizeof(void*)) != nullptr;
             set_use(depth == 0 && is_traced ? 255 : 0);
         }
     }
@@ -132,7 +133,7 @@ private:
     TField& field(std::size_t offset) const noexcept {
         return *reinterpret_cast<TField*>(static_cast<char*>(thread_) + offset);
     }
-    void set_use(int value) const noexcept { *static_cast<int*>(field<void*>(python.cframe_offset)) = value; }
+    void set_use(int value) const noexcept { *static_cast<int*>(field<void*>(fields.cframe)) = value; }
 
     void* thread_;
 };
@@ -142,6 +143,11 @@ class raised_error {
 public:
     raised_error() noexcept { python.fetch_error(&type_, &value_, &traceback_); }
     ~raised_error() { python.chain_error(type_, value_, traceback_); }
+    // As an object, if it is one already or is Python's own StopIteration; else null.
+    void* get() noexcept {
+        if (type_ == calls.end_of_iteration) python.normalize_error(&type_, &value_, &traceback_);
+        return value_;
+    }
     raised_error(const raised_error&) = delete;
     raised_error& operator=(const raised_error&) = delete;
     raised_error(raised_error&&) = delete;
@@ -164,8 +170,7 @@ bool is_of_libprof(void* traceback) noexcept {
     void* const frame = attribute(traceback, "tb_frame");
     void* const code = attribute(frame, "f_code");
     void* const file = attribute(code, "co_filename");
-    const char* const text = file == nullptr ? nullptr : python.text(file);
-    const bool result = text != nullptr && std::string_view{text}.starts_with("<libprof/");
+    const bool result = text_of(python, file).starts_with("<libprof/");
     for (void* each : {file, code, frame}) {
         if (each != nullptr) python.release(each);
     }
@@ -180,7 +185,7 @@ void take_own_frames_off() noexcept {
     python.fetch_error(&type, &value, &traceback);
     while (traceback != nullptr && is_of_libprof(traceback)) {
         void* next = attribute(traceback, "tb_next");
-        if (next == python.none) {
+        if (next == calls.none) {
             python.release(next);
             next = nullptr;
         }
@@ -189,8 +194,12 @@ void take_own_frames_off() noexcept {
     python.restore_error(type, value, traceback);
 }
 
-bool check(const void* result) noexcept {
-    if (result == nullptr) take_own_frames_off();
+bool check(void* result) noexcept {
+    if (result == nullptr) {
+        take_own_frames_off();
+    } else {
+        python.release(result);
+    }
     return result != nullptr;
 }
 
@@ -205,10 +214,10 @@ bool begin(void* code, const given_arguments* arguments) noexcept {
 }
 
 void unwind(void* code) noexcept {
-    void* const given[] = {code};
     const untraced pause;
-    const raised_error error;
-    (void)check(calls.unwind(nullptr, static_cast<void* const*>(given), 1));
+    raised_error error;
+    void* const given[] = {code, nullptr, error.get()};
+    (void)check(calls.unwind(nullptr, static_cast<void* const*>(given), 3));
 }
 
 // Passes on the result of the call that ends, unless a signal handler raises an exception.
@@ -232,7 +241,7 @@ void* end(void* code, void* result) noexcept {
 const awaited_code* awaited_caller() noexcept {
     void* const frame = python.frame();
     if (frame == nullptr) return nullptr;
-    void* const code = python.code_of(frame);
+    void* const code = python.frame_code(frame);
     const auto* const found = std::find_if(codes_awaited.begin(), codes_awaited.end(),
                                            [code](const awaited_code& each) { return each.code == code; });
     python.release(code);  // the frame has a reference, too
@@ -301,7 +310,7 @@ constexpr auto builtin_calls = make_calls(std::make_index_sequence<most_builtins
 
 // The field with the C function that calls a Python function.
 call_function& caller_of(void* function) noexcept {
-    return *reinterpret_cast<call_function*>(static_cast<char*>(function) + python.call_offset);
+    return *reinterpret_cast<call_function*>(static_cast<char*>(function) + fields.call);
 }
 
 void set_function(const watched_function& watched, bool is_on) noexcept {
@@ -350,61 +359,92 @@ int watch_builtin(void** definition, void* code, std::uint32_t how) noexcept {
 
 int await_code(void* code, int has_end) noexcept { return codes_awaited.add({code, has_end != 0}) ? 1 : 0; }
 
-void set(int is_on) noexcept {
+int set(int is_on) noexcept {
     is_watching = is_on != 0;
     ++watch_epoch;
     for (const watched_function& each : functions_watched) set_function(each, is_watching);
     for (watched_builtin& each : builtins_watched) set_builtin(each, is_watching);
+    return 1;
 }
 
 void* new_reference(void* object) noexcept {
-    python.keep(object);
+    if (object != nullptr) python.retain(object);
     return object;
 }
 
-// Null, with an exception set in Python, without memory.
-void* tuple_of_values(const given_arguments& given) noexcept {
-    const std::ptrdiff_t named = given.names == nullptr ? 0 : python.size(given.names);
-    const std::ptrdiff_t count = static_cast<std::ptrdiff_t>(given.count) + named;
+long long number_attribute(void* of, const char* name) noexcept {
+    void* const number = attribute(of, name);
+    if (number == nullptr) return 0;
+    const long long value = python.value(number);
+    python.release(number);
+    return value;
+}
+
+void* positional(const given_arguments& given, std::ptrdiff_t at) noexcept {
+    if (given.tuple == nullptr) return at < static_cast<std::ptrdiff_t>(given.count) ? given.values[at] : nullptr;
+    return at < python.count(given.tuple) ? python.element(given.tuple, at) : nullptr;
+}
+
+// The arguments from `first` on, as a tuple: a new reference.
+void* tuple_of_rest(const given_arguments& given, std::ptrdiff_t first) noexcept {
+    std::ptrdiff_t count = 0;
+    while (positional(given, first + count) != nullptr) ++count;
     void* const values = python.make_tuple(count);
-    if (values == nullptr) return nullptr;
-    for (std::ptrdiff_t at = 0; at < count; ++at) (void)python.fill_tuple(values, at, new_reference(given.values[at]));
+    if (values == nullptr) {
+        python.clear_error();
+        return nullptr;
+    }
+    for (std::ptrdiff_t at = 0; at < count; ++at)
+        (void)python.fill_tuple(values, at, new_reference(positional(given, first + at)));
     return values;
 }
 
-void* arguments(void*, void* const*, std::ptrdiff_t) noexcept {
-    const given_arguments* const given = arguments_of_thread;
-    if (given == nullptr) return new_reference(python.none);
-    void* const values = given->tuple != nullptr ? new_reference(given->tuple) : tuple_of_values(*given);
-    if (values == nullptr) return nullptr;
-    void* const named = given->tuple != nullptr ? given->by_name : given->names;
-    void* const result = python.make_tuple(3);
-    if (result == nullptr) {
-        python.release(values);
-        return nullptr;
+// Of the arguments that are given by name: borrowed, or null.
+void* named(const given_arguments& given, void* name) noexcept {
+    const std::string_view text = text_of(python, name);
+    if (given.by_name != nullptr) {
+        void* const found = python.item(given.by_name, text.data());
+        if (found == nullptr) python.clear_error();
+        return found;
     }
-    (void)python.fill_tuple(result, 0, new_reference(given->code));
-    (void)python.fill_tuple(result, 1, values);
-    (void)python.fill_tuple(result, 2, new_reference(named == nullptr ? python.none : named));
-    return result;
+    const std::ptrdiff_t count = given.names == nullptr ? 0 : python.count(given.names);
+    for (std::ptrdiff_t at = 0; at < count; ++at) {
+        if (text_of(python, python.element(given.names, at)) == text)
+            return given.values[static_cast<std::ptrdiff_t>(given.count) + at];
+    }
+    return nullptr;
 }
 
-constexpr prof_python_watch_functions watch_functions{watch_function, watch_builtin, await_code, set, arguments};
+// Finds an argument by its place in the code's variables: parameters, those by name only, *arguments.
+void* argument(const given_arguments& given, void* name) noexcept {
+    constexpr long long has_rest = 0x04;  // CO_VARARGS
+    void* const variables = attribute(given.code, "co_varnames");
+    if (variables == nullptr) return nullptr;
+    const std::ptrdiff_t parameters = number_attribute(given.code, "co_argcount");
+    const std::ptrdiff_t rest = parameters + number_attribute(given.code, "co_kwonlyargcount");
+    const std::ptrdiff_t count = python.count(variables);
+    std::ptrdiff_t at = 0;
+    while (at < count && python.element(variables, at) != name) ++at;
+    python.release(variables);
+    if (at == rest && at < count && (number_attribute(given.code, "co_flags") & has_rest) != 0)
+        return tuple_of_rest(given, parameters);
+    void* const value = at < parameters ? positional(given, at) : nullptr;
+    return new_reference(value == nullptr && at < rest ? named(given, name) : value);
+}
+
+constexpr prof_python_watch_functions watch_functions{watch_function, watch_builtin, await_code, set};
 
 }  // namespace
 
-void* watched_frame() noexcept {
-    const given_arguments* const given = arguments_of_thread;
-    return given == nullptr || given->count == 0 ? nullptr : const_cast<given_arguments*>(given);
-}
+bool is_watched_call() noexcept { return arguments_of_thread != nullptr; }
 
-void* watched_self(void* frame, void*) noexcept {
-    return new_reference(static_cast<const given_arguments*>(frame)->values[0]);
-}
+void* watched_argument(void* name) noexcept { return argument(*arguments_of_thread, name); }
 
-const prof_python_watch_functions* python_watch(const prof_python_interpreter& interpreter,
+const prof_python_watch_functions* python_watch(const python_functions& given_python,
+                                                const prof_python_fields& given_fields,
                                                 const python_call_functions& given_calls) noexcept {
-    python = interpreter;
+    python = given_python;
+    fields = given_fields;
     calls = given_calls;
     return &watch_functions;
 }

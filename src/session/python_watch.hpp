@@ -13,35 +13,18 @@
 #include <cstddef>
 #include <cstdint>
 
-// The interpreter's functions; prof_watch.py has the same layout.
-struct prof_python_interpreter {
-    void* none;
-    void (*keep)(void*);                                               // Py_IncRef
-    void (*release)(void*);                                            // Py_DecRef
-    void* (*make_tuple)(std::ptrdiff_t);                               // PyTuple_New
-    std::ptrdiff_t (*size)(void* tuple);                               // PyTuple_Size
-    int (*fill_tuple)(void* tuple, std::ptrdiff_t, void*);             // PyTuple_SetItem, which takes the reference
-    void* (*frame)();                                                  // PyEval_GetFrame
-    void* (*code_of)(void* frame);                                     // PyFrame_GetCode
-    void (*fetch_error)(void** type, void** value, void** traceback);  // PyErr_Fetch
-    void (*restore_error)(void* type, void* value, void* traceback);   // PyErr_Restore
-    void (*chain_error)(void* type, void* value, void* traceback);     // _PyErr_ChainExceptions
-    void (*clear_error)();                                             // PyErr_Clear
-    void* (*attribute)(void* object, const char* name);                // PyObject_GetAttrString
-    const char* (*text)(void*);                                        // PyUnicode_AsUTF8
-    void* (*thread)();                                                 // PyThreadState_Get
-    // PyThreadState_EnterTracing and PyThreadState_LeaveTracing. Python 3.10 has none; the offsets are of the fields
-    // `tracing` and `cframe` of its PyThreadState. 0: not known.
-    void (*enter_tracing)(void* thread);
-    void (*leave_tracing)(void* thread);
-    std::size_t tracing_offset;
-    std::size_t cframe_offset;
-    std::size_t call_offset;  // of a function's field with the C function that calls it
+#include "session/python_runtime.hpp"
+
+// Where the interpreter's structs have their fields; prof_watch.py has the same layout.
+struct prof_python_fields {
+    std::size_t call;  // of a function: the C function that calls it
+    // Python 3.10 has no functions for this: `tracing` and `cframe` of its PyThreadState. 0: not known.
+    std::size_t tracing, cframe;
 };
 
 enum prof_python_watch : std::uint32_t {
     watch_call = 1,    // the call of the function begins a call of its code, and ends it
-    watch_event = 2,   // the call of the function begins a call of its code, whose end is not told
+    watch_event = 2,   // the call of the function begins a call of its code, whose end does not matter
     watch_caller = 4,  // the call of the function begins a call of its caller's code, if that is awaited
     watch_end = 8,     // the call of the function ends what watch_caller has begun with the same first argument
 };
@@ -53,25 +36,27 @@ struct prof_python_watch_functions {
     int (*watch_builtin)(void** definition, void* code, std::uint32_t how);
     // Watches a code object by a function with watch_caller, which it calls. `has_end`: by one with watch_end.
     int (*await_code)(void* code, int has_end);
-    void (*set)(int is_on);
-    // METH_FASTCALL, for the callback that is told the beginning of a call: the tuple (values, names of the last
-    // values), or (values, dict of others), with None for neither. None: the call is that of the Python function
-    // around.
-    void* (*arguments)(void*, void* const*, std::ptrdiff_t);
+    int (*set)(int is_on);
 };
 
 namespace prof {
 
-// `start`, `end` and `unwind`: those of prof_python_functions (python_calls.hpp).
+// What happens at the beginning and at the end of a call (python_calls.cpp). Null, with an exception set in Python:
+// what runs Python code there has raised it. Else a reference.
 struct python_call_functions {
-    void* (*start)(void*, void* const*, std::ptrdiff_t);
-    void* (*end)(void*, void* const*, std::ptrdiff_t);
-    void* (*unwind)(void*, void* const*, std::ptrdiff_t);
+    void* (*start)(void*, void* const* code, std::ptrdiff_t);
+    void* (*end)(void*, void* const* code, std::ptrdiff_t);
+    void* (*unwind)(void*, void* const* code_offset_error, std::ptrdiff_t);
+    python_object end_of_iteration;
+    python_object none;
 };
-// In `start`, they stand for PyEval_GetFrame and for PyFrame_GetVar with the name self.
-void* watched_frame() noexcept;
-void* watched_self(void* frame, void* name) noexcept;
-const prof_python_watch_functions* python_watch(const prof_python_interpreter& interpreter,
+
+const prof_python_watch_functions* python_watch(const python_functions& python, const prof_python_fields& fields,
                                                 const python_call_functions& calls) noexcept;
+
+// In `start`: whether the call that begins has no frame yet, and one of its arguments, by a name that is interned: a
+// new reference, or null.
+bool is_watched_call() noexcept;
+python_object watched_argument(python_object name) noexcept;
 
 }  // namespace prof

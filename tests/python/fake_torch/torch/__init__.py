@@ -19,6 +19,8 @@ cuda = training.package("cuda")
 utils = training.package("utils", data=training.package(
     "utils.data", dataloader=training.package(
         "utils.data.dataloader", _BaseDataLoaderIter=training._BaseDataLoaderIter),
+    sampler=training.package("utils.data.sampler", **{name: training.Sampler for name in (
+        "BatchSampler", "RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")}),
     _utils=training.package("utils.data._utils", worker=training.package(
         "utils.data._utils.worker", _worker_loop=training._worker_loop))))
 autograd.graph = training.package("autograd.graph", _engine_run_backward=training._engine_run_backward)

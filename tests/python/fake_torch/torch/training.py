@@ -81,6 +81,11 @@ class _BaseDataLoaderIter:
         return self
 
 
+class Sampler:
+    def __iter__(self):
+        return iter(())
+
+
 def _worker_loop():
     pass
 
