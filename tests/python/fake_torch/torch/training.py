@@ -66,16 +66,14 @@ class GradScaler:
 
 
 class _BaseDataLoaderIter:
-    _dataset_kind = 0
-
     def __init__(self, batches):
-        self._dataset, self._index_sampler, self._num_yielded = batches, batches, 0
+        self._dataset_kind = self._num_yielded = 0
+        self._dataset, self._index_sampler, self._sampler_iter = batches, batches, iter(batches)
 
     def __next__(self):
-        if self._num_yielded == len(self._dataset):
-            raise StopIteration
+        batch = next(self._sampler_iter)
         self._num_yielded += 1
-        return self._dataset[self._num_yielded - 1]
+        return batch
 
     def __iter__(self):
         return self
