@@ -1,67 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
 // The interface between libprof.so and libprof's Python files (hooks/torch/python), which exchange these structs by
-// ctypes. The functions in them are called by Python without ctypes, since each is called thousands of times a step. No
-// header of Python's is needed: objects are addresses, and the Python files provide the interpreter's functions.
+// ctypes. sys.monitoring calls the functions in them as builtins, without ctypes, since each is called thousands of
+// times a step. What happens at an event is C++ and runs no Python code, so no signal handler runs in it, and an
+// asynchronous exception is raised before or after it, in the program. The exception is naming modules
+// (prof_modules.py): once for each module, and what is raised there goes on to the program.
 //
-// All functions require the interpreter's lock. Python 3.12 and newer: None, True and False are never freed, so they
-// are returned without counting references.
+// All functions require the interpreter's lock.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "session/python_runtime.hpp"
+#include "session/python_watch.hpp"
+
+namespace prof {
+
+// What is observed at a code object of PyTorch's. prof_phases.py has the same order.
+enum class python_event : std::uint32_t {
+    module_call,
+    fetch,          // of a batch
+    backward,
+    step,           // of an optimizer: `args[0]`
+    scaled_step,    // of `optimizer`, by a GradScaler
+    zero_grad,
+    clip_grad,
+    loss_scaling,
+    compile,         // of the function with the code `code`
+    compile_other,   // what `trigger` says
+    compile_triton,  // `src`
+    precompile,
+    autotune,
+    compiled,  // a call of the compiled function `fn`
+    // The end of these does not matter.
+    make_optimizer,
+    make_module,
+    move_module,
+    ask_for_parameters,
+    work_for_loader,  // in a DataLoader's worker process
+    capture_graph,
+    end_capture,
+    replay_graph,
+    enter_range,
+    step_profiler,
+    stop_profiler,
+    compile_step,  // of an optimizer, in a function that is being compiled: `name`
+    sampler,       // PyTorch's own: not observed, but known
+    batch_sampler,
+    none,
+};
+
 // prof_phases.py has the same layout.
+struct prof_python_code {
+    const void* code;
+    std::uint32_t event;
+};
+
+}  // namespace prof
+
 struct prof_python_runtime {
-    void* none;
-    void* yes;
-    void* no;
-    void* module_call;         // the code object of nn.Module's call
-    const void* const* codes;  // other code objects that are watched, whose end counts
+    prof::python_functions functions;
+    prof::python_objects objects;
+    prof::python_instructions instructions;
+    std::uint32_t may_wait;                 // windows may open at phases: other threads run while one waits for that
+    const prof::prof_python_code* codes;    // that are observed; the next is the room for more
     std::size_t code_count;
-    const void* const* names;         // of phases: str objects …
-    const char* const* texts;         // … their texts …
-    const std::uint32_t* categories;  // … and their ranges' categories
-    std::size_t name_count;
-    // Python's callables for the beginning of a call and for its end. Each gets the number of calls around it, so that
-    // the next one completes what an exception of a signal handler has left undone.
-    void* on_start;
-    void* on_end;
-    void* (*call)(void* callable, ...);  // PyObject_CallFunctionObjArgs
-    void* (*number)(std::ptrdiff_t);     // PyLong_FromSsize_t
-    int (*error_is)(void* types);        // PyErr_ExceptionMatches
-    void* no_room;                       // the tuple (RecursionError, MemoryError)
-    void (*release)(void*);              // Py_DecRef
-    void (*clear_error)();               // PyErr_Clear
-    void* (*save_thread)();              // PyEval_SaveThread; null: the interpreter's lock is kept
-    void (*restore_thread)(void*);
+    bool (*has_gradients)();                // at::GradMode::is_enabled; null: not known
+    int (*graph_task)();                    // torch::autograd::get_current_graph_task_id; null: not known
     // Of modules; null where they are not observed.
-    void* (*frame)();                            // PyEval_GetFrame
-    void* (*variable)(void* frame, void* name);  // PyFrame_GetVar
-    void* self;                                  // the str "self"
-    void* (*address)(void*);                     // PyLong_FromVoidPtr
     // Python's callable that names a module which is called. Arguments: the module, and None or the address of the
     // module whose call is the outermost around it.
-    void* on_module;
+    prof::python_object on_module;
+    prof::python_object on_meeting;    // called with a module that the program moves or asks for its parameters
     std::uint64_t (*next_sequence)();  // at::sequence_number::peek; null: not known
 };
 
-// METH_FASTCALL functions for sys.monitoring, and two for phases.
-struct prof_python_functions {
-    // For PY_START, PY_RETURN and PY_UNWIND. A module's call within a module's call is counted without calling Python.
-    void* (*start)(void*, void* const*, std::ptrdiff_t);
-    void* (*end)(void*, void* const*, std::ptrdiff_t);
-    void* (*unwind)(void*, void* const*, std::ptrdiff_t);
-    // Begins the phase whose name is the function's `self`: True if it is recorded, and is to be ended.
-    void* (*push)(void* name, void* const*, std::ptrdiff_t);
-    void* (*pop)(void*, void* const*, std::ptrdiff_t);
-    void (*forget_calls)();  // all threads forget the calls that they have under way
-    // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of
-    // modules, and its calls are ranges only where it is not called by another module. `reference`: a weak reference to
-    // the module, whose callback is the next function.
-    void (*name_module)(void* module, const char* name, void* reference, std::uint32_t what);
-    void* (*forget_module)(void*, void* const* reference, std::ptrdiff_t);
-};
 enum prof_python_module : std::uint32_t {
     module_is_root = 1,     // of a tree: where another module calls it, the tree of that module may contain it by now
     module_is_wrapped = 2,  // a module of the same name wraps it
+};
+
+// METH_FASTCALL functions, unless said otherwise.
+struct prof_python_functions {
+    using fastcall = void* (*)(void*, void* const*, std::ptrdiff_t);
+    // For PY_START, PY_RETURN and PY_UNWIND.
+    fastcall start, end, unwind;
+    fastcall died;           // the callback of weak references, except modules'
+    fastcall forget_module;  // the callback of modules' weak references
+    // sys.monitoring's functions of these names, for programs: libprof's tool is not seen, and gives way.
+    fastcall use_tool_id, get_tool, free_tool_id;
+    // Plain functions.
+    void (*set_on_death)(void* callable);
+    void (*set_steps_of_program)(int are_the_programs);
+    void (*attach)();
+    void (*detach)();
+    void (*forget)();  // for a forked child
+    void (*end_all)();
+    // A tool of sys.monitoring: its number, and the functions use_tool_id, free_tool_id, get_tool, register_callback,
+    // set_events, set_local_events; the name; the three callbacks and their events. False, with a Python error: it failed.
+    int (*use_tool)(int number, void* const* functions, void* name, void* const* callbacks, const int* events);
+    int (*set_events)(int are_on);
+    // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of
+    // modules, and its calls are ranges only where it is not called by another module. `reference`: a weak reference to
+    // the module, whose callback is forget_module.
+    void (*name_module)(void* module, const char* name, void* reference, std::uint32_t what);
+    void (*set_compiler)(void* thread_of_compiler);
+    // For Pythons without sys.monitoring.
+    const prof_python_watch_functions* (*watch)(const prof_python_fields*);
 };

@@ -61,7 +61,7 @@ thread.join()
 TAKES_TOOLS = """\
 import sys
 
-for tool in (3, 4, 5):
+for tool in range(6):
     sys.monitoring.use_tool_id(tool, "other")
 """
 COMMANDS = """\

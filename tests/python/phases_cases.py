@@ -78,7 +78,10 @@ def captured():
         except TypeError as failure:
             print(type(failure).__name__)
 
-    graph = object()
+    class Graph:
+        pass
+
+    graph = Graph()
     net = model()
     x, y = data().tensors
     optimizer = torch.optim.SGD(net.parameters(), 0.1)

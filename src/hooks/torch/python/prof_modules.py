@@ -23,6 +23,7 @@ WRAPPERS = {"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 IS_ROOT, IS_WRAPPED = 1, 2  # enum prof_python_module
 
 class_name = type.__dict__["__name__"].__get__  # the real name, even if a metaclass changes it
+own_attributes = None  # a module's, even if its class changes how they are read: set by names()
 
 
 def gone():
@@ -165,11 +166,11 @@ class ModuleNames:
             if entry is not None and entry[1] not in (None, tree) and entry[1].root() is part:
                 entry[1].root = gone
             at = path + within
-            what = IS_ROOT if not at else IS_WRAPPED if at[-1] in WRAPPERS else 0
+            what = IS_ROOT if not at else IS_WRAPPED if is_wrapper(at[-1]) else 0
             self.name(part, self.text(tree, at, part), tree, what)
 
     def text(self, tree, path, module):
-        parts = [part for part in path if part not in WRAPPERS]
+        parts = [str.__str__(part) for part in path if not is_wrapper(part)]
         if len(parts) > self.depth:
             return ""
         return ".".join([tree.label, *parts]) + " (" + shown_class(module) + ")"
@@ -188,14 +189,18 @@ class ModuleNames:
 
 def parts_of(module):
     """The submodules by their names. Runs no code of the program."""
-    parts = object.__getattribute__(module, "__dict__").get("_modules")
+    parts = own_attributes(module).get("_modules")
     return list(dict.items(parts)) if issubclass(type(parts), dict) else []
+
+
+def is_wrapper(name):
+    return type(name) is str and name in WRAPPERS
 
 
 def shown_class(module):
     """The name of a module's class; for a wrapper that of the wrapped module."""
     while True:
-        within = next((part for name, part in parts_of(module) if name in WRAPPERS and part is not None), None)
+        within = next((part for name, part in parts_of(module) if is_wrapper(name) and part is not None), None)
         if within is None:
             return class_name(type(module))
         module = within
@@ -218,17 +223,17 @@ def sequence_function(torch):
     try:
         library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
         return ctypes.cast(library._ZN2at15sequence_number4peekEv, ctypes.c_void_p).value
-    except Exception:
+    except (OSError, AttributeError, TypeError):
         return None
 
 
-def names():
+def names(torch):
     """The ModuleNames of this process; None if modules are not to be observed."""
     asked = SETTINGS.get("PROF_MODULES", "off")
     if asked in ("", "off"):
         return None
-    if not hasattr(sys, "monitoring"):
-        raise RuntimeError("that needs Python 3.12 or newer")
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise RuntimeError("that needs the interpreter's lock")
+    global own_attributes
+    own_attributes = torch.nn.Module.__dict__["__dict__"].__get__
     return ModuleNames(1000 if asked == "all" else int(asked))

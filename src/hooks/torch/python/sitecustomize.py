@@ -114,7 +114,8 @@ class ModuleWatch:
         if asked == "off":
             return
         try:
-            self.watch_compiler = self.run("prof_phases.py")["start"](torch, warn, self.run("prof_modules.py"))
+            self.watch_compiler = self.run("prof_phases.py")["start"](
+                torch, warn, self.run("prof_modules.py"), self.run)
         except Exception as failure:
             if asked or hasattr(torch, "nn"):  # without torch.nn it is not PyTorch
                 warn("PyTorch's phases are not observed: " + str(failure).split("\n")[0])

@@ -15,10 +15,17 @@ nn = training.package("nn", Module=training.Module, utils=training.package(
     "nn.utils", clip_grad_norm_=training.clip_grad, clip_grad_value_=training.clip_grad))
 optim = training.package("optim", Optimizer=training.Optimizer)
 amp = training.package("amp", GradScaler=training.GradScaler)
-utils = training.package("utils", data=training.package("utils.data", dataloader=training.package(
-    "utils.data.dataloader", _BaseDataLoaderIter=training._BaseDataLoaderIter)))
+cuda = training.package("cuda")
+utils = training.package("utils", data=training.package(
+    "utils.data", dataloader=training.package(
+        "utils.data.dataloader", _BaseDataLoaderIter=training._BaseDataLoaderIter),
+    sampler=training.package("utils.data.sampler", **{name: training.Sampler for name in (
+        "BatchSampler", "RandomSampler", "SubsetRandomSampler", "WeightedRandomSampler")}),
+    _utils=training.package("utils.data._utils", worker=training.package(
+        "utils.data._utils.worker", _worker_loop=training._worker_loop))))
 autograd.graph = training.package("autograd.graph", _engine_run_backward=training._engine_run_backward)
 autograd._engine_run_backward = training._engine_run_backward
+_C._log_api_usage_once = training._log_api_usage_once
 
 
 def is_grad_enabled():
