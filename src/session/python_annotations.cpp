@@ -200,8 +200,9 @@ std::unique_ptr<annotation> read_annotation(void* self, const given_arguments& g
         made->is_compilation = true;
         return made;
     }
-    made->is_step = python.step_type != nullptr && derives_from(self, python.step_type);
-    void* const number = made->is_step ? given.named("step_num") : nullptr;
+    const bool has_number = derives_from(self, python.step_type);
+    made->is_step = has_number && python.makes_steps != nullptr;
+    void* const number = has_number ? given.named("step_num") : nullptr;
     if (number == nullptr || !is_a(number, python.int_type)) return made;
     const object digits(python.digits(number));
     std::string text;

@@ -48,7 +48,8 @@ struct prof_annotation_runtime {
     void* method_type;
     void* no_room;  // the tuple (RecursionError, MemoryError)
     // Of the framework.
-    void* step_type;           // annotations of this type are steps; null: the program names its steps otherwise
+    void* step_type;           // annotations of this type have a number
+    void* makes_steps;         // not null: and each of these is a step
     const char* own_module;    // whose functions make annotations for their callers
     const char* own_packages;  // "jax:jaxlib": annotations made there are none of the program's
     const char* compilation;   // the beginning of the name of a compilation's own annotation

@@ -65,7 +65,7 @@ class Native:
         texts = [ctypes.c_char_p(text.encode()) for text in (annotation.__module__, "jax:jaxlib", "backend_compile")]
         given = [None if "Thread" in name and not waits else address(getattr(python, name)) for name in FUNCTIONS]
         given += [id(one) for one in OBJECTS]
-        given += [id(step) if has_steps else None, *(address(text) for text in texts), id(on_compiled)]
+        given += [id(step), id(step) if has_steps else None, *(address(text) for text in texts), id(on_compiled)]
         given += [*(id(one) for one in replaced), None if stage is None else id(stage), id(Stage)]
         self.kept = [annotation, step, stage, on_compiled, replaced, texts]
         runtime = (ctypes.c_void_p * len(given))(*given)

@@ -20,7 +20,7 @@ class Recording:
             return False
         try:
             self.library = ctypes.CDLL(SETTINGS["NVTX_INJECTION64_PATH"])  # another tool's lacks these functions
-            pause, sync, _ = self.library.prof_pause, self.library.prof_sync, self.library.prof_resume
+            pause = self.library.prof_pause
         except Exception as failure:
             if not is_own(failure):
                 raise
@@ -29,7 +29,7 @@ class Recording:
             self.is_paused = True
             self.is_paused = pause() == 0 or self.was_not_resumed
             if self.is_paused:
-                sync()
+                self.library.prof_sync()
         except BaseException:  # of a signal handler of the program, whose profiler then does not begin
             self.resume()
             raise
