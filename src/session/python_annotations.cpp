@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "session/export_symbol.hpp"
+
 namespace prof {
 namespace python_annotations {
 namespace {
@@ -171,7 +173,8 @@ bool is_of_framework() {
     if (here == nullptr) return false;
     python.retain(here);
     std::string module;
-    for (object frame(here); frame && frame.get() != python.none; frame = object(python.attribute(frame.get(), "f_back"))) {
+    for (object frame(here); frame && frame.get() != python.none;
+         frame = object(python.attribute(frame.get(), "f_back"))) {
         module = module_of_frame(frame.get());
         if (module != python.own_module || read_decorated(frame.get(), module)) break;
     }
@@ -285,7 +288,8 @@ std::string_view verb_of(std::string_view event) noexcept {
                                                {"jaxpr_to_mlir_module_duration", "lowering "},
                                                {"backend_compile_duration", "compiling "}});
     event.remove_prefix(event.rfind('/') + 1);
-    const auto* const found = std::find_if(verbs.begin(), verbs.end(), [&](const row& verb) { return verb.first == event; });
+    const auto* const found =
+        std::find_if(verbs.begin(), verbs.end(), [&](const row& verb) { return verb.first == event; });
     return found == verbs.end() ? std::string_view() : found->second;
 }
 
@@ -311,7 +315,8 @@ void end(stage& ended) noexcept {
 object make_stage(void* of, const given_arguments& given) {
     std::string event;
     auto made = std::make_unique<stage>();
-    if (!read_text(given.at(2, "event"), event) || !read_text(given.at(1, "fun_name"), made->name)) return object(nullptr);
+    if (!read_text(given.at(2, "event"), event) || !read_text(given.at(1, "fun_name"), made->name))
+        return object(nullptr);
     const std::string_view verb = verb_of(event);
     if (verb.empty()) return object(nullptr);
     std::erase(made->name, '\0');
@@ -384,9 +389,11 @@ constexpr prof_annotation_methods methods{init, enter, exit, call_stage, enter_s
 }  // namespace
 }  // namespace python_annotations
 
-const prof_annotation_methods* annotation_methods(const prof_annotation_runtime* given) noexcept {
-    python_annotations::python = *given;
-    return &python_annotations::methods;
-}
-
 }  // namespace prof
+
+// Private to libprof's own Python files, and may change with them. Once in a process. The texts in `given` must live
+// for ever.
+PROF_EXPORT const prof_annotation_methods* prof_python_annotations(const prof_annotation_runtime* given) {
+    prof::python_annotations::python = *given;
+    return &prof::python_annotations::methods;
+}

@@ -12,8 +12,8 @@
 
 // prof_jax.py has the same layout.
 struct prof_annotation_runtime {
-    void (*retain)(void*);   // Py_IncRef
-    void (*release)(void*);  // Py_DecRef
+    void (*retain)(void*);                                                                  // Py_IncRef
+    void (*release)(void*);                                                                 // Py_DecRef
     void* (*call)(void* callable, void* const* arguments, std::size_t count, void* names);  // PyObject_Vectorcall
     void* (*type_of)(void*);                                                                // PyObject_Type
     int (*is_subtype)(void* type, void* of);                                                // PyType_IsSubtype
@@ -24,22 +24,22 @@ struct prof_annotation_runtime {
     void* (*attribute)(void*, const char* name);                                            // PyObject_GetAttrString
     int (*set_attribute)(void*, const char* name, void* value);                             // PyObject_SetAttrString
     void* (*mapped)(void*, const char* key);                                                // PyMapping_GetItemString
-    void* (*module_of)(void* function);                                       // PyFunction_GetModule: borrowed
-    void* (*dictionary_of)(void*, void* context);                             // PyObject_GenericGetDict
-    void* (*item)(void* dictionary, const char* key);                         // PyDict_GetItemString: borrowed
-    int (*set_item)(void* dictionary, const char* key, void* value);          // PyDict_SetItemString
-    int (*delete_item)(void* dictionary, const char* key);                    // PyDict_DelItemString
-    void* (*capsule)(void*, const char* name, void (*destructor)(void*));     // PyCapsule_New
-    void* (*content)(void* capsule, const char* name);                        // PyCapsule_GetPointer
-    void* (*encoded)(void*, const char* encoding, const char* errors);        // PyUnicode_AsEncodedString
-    int (*compare)(void* text, const char* ascii);                            // PyUnicode_CompareWithASCIIString
-    char* (*bytes)(void*);                                                    // PyBytes_AsString
-    std::ptrdiff_t (*byte_count)(void*);                                      // PyBytes_Size
-    void* (*digits)(void*);                                                   // PyObject_Str
-    std::ptrdiff_t (*tuple_size)(void*);                                      // PyTuple_Size
-    void* (*tuple_item)(void*, std::ptrdiff_t);                               // PyTuple_GetItem: borrowed
-    void* (*save_thread)();                                                   // PyEval_SaveThread; null: the
-    void (*restore_thread)(void*);                                            // interpreter's lock is kept
+    void* (*module_of)(void* function);                                    // PyFunction_GetModule: borrowed
+    void* (*dictionary_of)(void*, void* context);                          // PyObject_GenericGetDict
+    void* (*item)(void* dictionary, const char* key);                      // PyDict_GetItemString: borrowed
+    int (*set_item)(void* dictionary, const char* key, void* value);       // PyDict_SetItemString
+    int (*delete_item)(void* dictionary, const char* key);                 // PyDict_DelItemString
+    void* (*capsule)(void*, const char* name, void (*destructor)(void*));  // PyCapsule_New
+    void* (*content)(void* capsule, const char* name);                     // PyCapsule_GetPointer
+    void* (*encoded)(void*, const char* encoding, const char* errors);     // PyUnicode_AsEncodedString
+    int (*compare)(void* text, const char* ascii);                         // PyUnicode_CompareWithASCIIString
+    char* (*bytes)(void*);                                                 // PyBytes_AsString
+    std::ptrdiff_t (*byte_count)(void*);                                   // PyBytes_Size
+    void* (*digits)(void*);                                                // PyObject_Str
+    std::ptrdiff_t (*tuple_size)(void*);                                   // PyTuple_Size
+    void* (*tuple_item)(void*, std::ptrdiff_t);                            // PyTuple_GetItem: borrowed
+    void* (*save_thread)();                                                // PyEval_SaveThread; null: the
+    void (*restore_thread)(void*);                                         // interpreter's lock is kept
     void* none;
     void* str_type;
     void* bytes_type;
@@ -73,10 +73,3 @@ struct prof_annotation_methods {
     // Calls its argument: None if that is a builtin and fails.
     void* (*attempt)(void*, void* const* arguments, std::ptrdiff_t count);
 };
-
-namespace prof {
-
-// Once in a process. The texts in `given` must live for ever.
-const prof_annotation_methods* annotation_methods(const prof_annotation_runtime* given) noexcept;
-
-}  // namespace prof

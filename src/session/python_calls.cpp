@@ -13,7 +13,6 @@
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "session/export_symbol.hpp"
-#include "session/python_annotations.hpp"
 
 namespace prof {
 namespace {
@@ -275,14 +274,14 @@ void* forget_module(void*, void* const* reference, std::ptrdiff_t count) noexcep
     return runtime.none;
 }
 
-constexpr prof_python_functions functions{annotation_methods, on_start,     on_end,      on_unwind,    push,
-                                          pop,                forget_calls, name_module, forget_module};
+constexpr prof_python_functions functions{on_start, on_end,       on_unwind,   push,
+                                          pop,      forget_calls, name_module, forget_module};
 
 }  // namespace
 }  // namespace prof
 
 // Private to libprof's own Python files, and may change with them. The arrays in `given` must live for ever.
 PROF_EXPORT const prof_python_functions* prof_python_calls(const prof_python_runtime* given) {
-    if (given != nullptr) prof::runtime = *given;  // null: for the first of the functions only
+    prof::runtime = *given;
     return &prof::functions;
 }

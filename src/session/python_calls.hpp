@@ -10,9 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 
-struct prof_annotation_methods;
-struct prof_annotation_runtime;
-
 // prof_phases.py has the same layout.
 struct prof_python_runtime {
     void* none;
@@ -50,8 +47,6 @@ struct prof_python_runtime {
 
 // METH_FASTCALL functions for sys.monitoring, and two for phases.
 struct prof_python_functions {
-    // For a framework with annotations (python_annotations.hpp). The first, where prof_jax.py finds it.
-    const prof_annotation_methods* (*annotation_methods)(const prof_annotation_runtime*);
     // For PY_START, PY_RETURN and PY_UNWIND. A module's call within a module's call is counted without calling Python.
     void* (*start)(void*, void* const*, std::ptrdiff_t);
     void* (*end)(void*, void* const*, std::ptrdiff_t);

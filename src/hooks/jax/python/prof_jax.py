@@ -70,10 +70,9 @@ class Native:
         self.kept = [annotation, step, stage, on_compiled, replaced, texts]
         runtime = (ctypes.c_void_p * len(given))(*given)
 
-        calls = self.library.prof_python_calls
-        calls.restype = ctypes.POINTER(ctypes.c_void_p)
-        methods = ctypes.PYFUNCTYPE(ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p)(calls(None)[0])
-        functions = methods(ctypes.addressof(runtime))
+        methods = self.library.prof_python_annotations
+        methods.restype = ctypes.POINTER(ctypes.c_void_p)
+        functions = methods(runtime)
         flags = [self.FASTCALL | self.KEYWORDS] * 6 + [self.FASTCALL]
         docs = [method.__doc__.encode() if method.__doc__ else None for method in replaced] + [None] * 4
         self.definitions = [MethodDefinition(name.encode(), function, flag, doc)

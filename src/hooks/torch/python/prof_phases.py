@@ -76,8 +76,8 @@ class Runtime(ctypes.Structure):
 
 
 class Functions(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("annotation_methods", "start", "end", "unwind", "push", "pop",
-                                                     "forget_calls", "name_module", "forget_module")]
+    _fields_ = [(name, ctypes.c_void_p) for name in ("start", "end", "unwind", "push", "pop", "forget_calls",
+                                                     "name_module", "forget_module")]
 
 
 class Native:
