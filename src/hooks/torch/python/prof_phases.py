@@ -18,6 +18,7 @@ import weakref
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+is_own = globals().get("is_own", lambda failure: True)  # of sitecustomize.py
 OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 # Kinds of calls; these are also the names of their phases.
@@ -754,15 +755,6 @@ def own_attributes(of):
     return object.__getattribute__(of, "__dict__")
 
 
-def is_own(failure):
-    """Whether libprof's code raised the exception. Otherwise a signal handler did, which Python may run in any
-    function, and the exception is the program's."""
-    where = failure.__traceback__
-    while where.tb_next is not None:
-        where = where.tb_next
-    return where.tb_frame.f_code.co_filename.startswith("<libprof/")
-
-
 def unwrapped(function):
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
@@ -878,6 +870,8 @@ def start(torch, warn, modules=None):
     try:
         names = modules["names"]()
     except Exception as failure:
+        if not is_own(failure):
+            raise
         warn("PyTorch's modules are not observed: " + str(failure))
     if hasattr(sys, "monitoring"):
         phases = Phases(torch, library)
