@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/gpu_tools.hpp"
 #include "base/python_command.hpp"
 
 namespace prof {
@@ -38,7 +39,7 @@ std::string of_program(const executable& program) {
 std::string of_end(const child_end& end) {
     if (end.signal != 0)
         return fmt::format("the command was ended by signal {}, and until then {}", end.signal, nothing_made);
-    if (end.status == 0) return {};
+    if (end.status == 0) return fmt::format("the command {}", nothing_made);
     return fmt::format("the command ended with status {}, and until then {}", end.status, nothing_made);
 }
 
@@ -56,10 +57,11 @@ std::string reason(const run_facts& facts) {
     if (!facts.running.empty()) return still_runs_text(facts);
     if (std::string text = of_program(facts.program); !text.empty()) return text;
     if (!facts.without_window.empty()) return facts.without_window;
-    if (std::string text = of_end(facts.end); !text.empty()) return text;
-    if (!facts.python_isolated.empty())
-        return fmt::format("{}, and the command {}", facts.python_isolated, nothing_made);
-    return fmt::format("the command {}", nothing_made);
+    if (!facts.journal.gpu_tools.empty()) {
+        return fmt::format("{}; {}", gpu_tool_notice(*facts.journal.gpu_tools.begin()), of_end(facts.end));
+    }
+    if (facts.python_isolated.empty()) return of_end(facts.end);
+    return fmt::format("{}; {}", facts.python_isolated, of_end(facts.end));
 }
 
 }  // namespace

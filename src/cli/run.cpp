@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/gpu_tools.hpp"
 #include "capture/recovery/seal.hpp"
 #include "cli/captures.hpp"
 #include "cli/child.hpp"
@@ -118,6 +119,7 @@ void report_what_is_missing(const run_facts& facts, const std::vector<run_captur
         });
         if (!has_one) complain(fmt::format("no capture of process {}: {}", pid, why));
     }
+    for (const std::string& tool : facts.journal.gpu_tools) complain(gpu_tool_notice(tool));
     if (!facts.python_isolated.empty()) complain(facts.python_isolated);
     if (!facts.running.empty()) complain(still_runs_text(facts));
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/gpu_tools.hpp"
 #include "base/outcome.hpp"
 #include "cli/cli.hpp"
 #include "cli/library.hpp"
@@ -66,7 +67,14 @@ void inject(run_environment& variables, const std::string& library) {
     make_way_for_sanitizers(variables);
     const std::string preloaded = variables.get("LD_PRELOAD");
     variables.set("LD_PRELOAD", preloaded.empty() ? library : library + ":" + preloaded);
+    std::string_view tool = gpu_tool_around();
+    if (tool.empty()) tool = gpu_tool_above();
+    if (!tool.empty()) {
+        variables.set(beside_variable, std::string(tool));
+        complain(gpu_tool_notice(tool));
+    }
     for (const char* const name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+        if (!tool.empty() && name == std::string_view("CUDA_INJECTION64_PATH")) continue;
         const std::string other = variables.get(name);
         if (other.empty()) {
             variables.set(name, library);

@@ -26,6 +26,7 @@ constexpr std::string_view journal_file = "/journal";
 constexpr std::string_view environment_file = "/environment";
 constexpr std::string_view directory_prefix = "prof-run-";
 constexpr std::string_view loss_word = "lost ";
+constexpr std::string_view tool_word = "beside ";
 constexpr std::string_view inner_word = "inner ";
 
 std::string temporary_directory() {
@@ -109,6 +110,8 @@ journal_entries run_journal::read() const {
             line.remove_prefix(loss_word.size());
             const auto pid = take_number<int>(line);
             if (pid && line.starts_with(' ')) out.losses.try_emplace(*pid, line.substr(1));
+        } else if (line.starts_with(tool_word)) {
+            out.gpu_tools.emplace(line.substr(line.rfind(' ') + 1));
         }
     }
     return out;

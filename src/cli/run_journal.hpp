@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct changed_variable {
 
 struct journal_entries {
     std::map<int, std::string> losses;        // by process: why it has no capture
+    std::set<std::string> gpu_tools;          // tools among the processes that use the GPU's interfaces themselves
     std::vector<std::string> inner_captures;  // the directories of inner runs
 };
 

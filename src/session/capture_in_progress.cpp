@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/gpu_tools.hpp"
 #include "capture/recovery/process_state.hpp"
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
@@ -242,7 +243,9 @@ void capture_in_progress::report_taken_variables(drain_thread& drain) {
     missing_ = taken_variables_notice(tracer_ == nullptr && !activities_of(*settings_.options()).is_empty());
     if (missing_.empty()) return;
     drain.set_property("missing", missing_);
-    warn_once(missing_);
+    const std::string_view tool = gpu_tool_around();
+    const bool is_said_by_run = !settings_.options()->run_journal.empty() && !tool.empty();
+    if (!is_said_by_run || missing_ != gpu_tool_notice(tool)) warn_once(missing_);
 }
 
 std::string capture_in_progress::missing() {

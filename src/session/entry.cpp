@@ -13,8 +13,10 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "base/cancellation_guard.hpp"
+#include "base/gpu_tools.hpp"
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "session/autostart.hpp"
@@ -50,7 +52,7 @@ std::string own_path() {
 
 // libprof.so changes the environment here and nowhere else: when the process starts no other thread reads it. NVTX and
 // the driver read these variables at their first use. A variable that is set belongs to another tool, and stays.
-[[gnu::constructor]] void on_load() noexcept {
+[[gnu::constructor]] void on_load(int count, char** arguments, char**) noexcept {
     if (has_more_rights_than_its_user()) return;
     const cancellation_guard guard;  // the thread that loads the library may be one of many
     try {
@@ -68,7 +70,8 @@ std::string own_path() {
         setenv("PROF_IMAGE_LIBRARY", path.c_str(), 1);
         note_way_in();
         if (path.empty()) return;
-        take_injection_variables(path);
+        const std::string_view tool = gpu_tool_of({arguments, static_cast<std::size_t>(count)});
+        tool.empty() ? take_injection_variables(path) : stand_aside_for(tool);
     } catch (...) {
         // No memory at start-up: the program goes on without libprof.
     }

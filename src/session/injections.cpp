@@ -8,7 +8,10 @@
 #include <cstdlib>
 
 #include "base/cancellation_guard.hpp"
+#include "base/gpu_tools.hpp"
 #include "base/signal_handler.hpp"
+#include "session/end_thread.hpp"
+#include "session/run_journal.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
@@ -43,6 +46,11 @@ std::string set_unless_taken(const char* variable, const std::string& own_path) 
     return is_libprof(set) ? std::string{} : std::string{set};
 }
 
+void unset_if_own(const char* variable) {
+    const char* const set = std::getenv(variable);
+    if (set != nullptr && names_libprof(set)) unsetenv(variable);
+}
+
 // The program, or a tool that was loaded after libprof, may have set it since.
 std::string taken_until_now(const char* variable, const std::string& at_first) {
     const char* const set = std::getenv(variable);
@@ -74,8 +82,17 @@ bool is_injected_by_environment() {
     return false;
 }
 
+void stand_aside_for(std::string_view tool) {
+    for (const char* const variable : {nvtx_variable, cuda_variable}) unset_if_own(variable);
+    const std::string name(tool);
+    setenv(beside_variable, name.c_str(), 1);
+    const char* const journal = std::getenv("PROF_RUN_JOURNAL");
+    if (journal != nullptr) note_gpu_tool(journal, tool);
+}
+
 void take_injection_variables(const std::string& own_path) {
     nvtx_tool() = set_unless_taken(nvtx_variable, own_path);
+    if (!gpu_tool_around().empty()) return unset_if_own(cuda_variable);
     cuda_tool() = set_unless_taken(cuda_variable, own_path);
     if (!nvtx_tool().empty() && !cuda_tool().empty()) std::atexit(report_nothing_recorded);
 }
@@ -95,12 +112,12 @@ std::string taken_variables_notice(bool wants_gpu) {
     std::string line;
     const std::string nvtx = has_nvtx ? std::string{} : taken_until_now(nvtx_variable, nvtx_tool());
     if (!nvtx.empty()) line = std::string{"no ranges are recorded: "} + nvtx_variable + " names another tool, " + nvtx;
+    const std::string_view around = wants_gpu ? gpu_tool_around() : std::string_view();
     const std::string cuda = wants_gpu ? taken_until_now(cuda_variable, cuda_tool()) : std::string{};
-    if (!cuda.empty()) {
-        if (!line.empty()) line += "; ";
-        line += std::string{"no GPU work is recorded: "} + cuda_variable + " names another tool, " + cuda;
-    }
-    return line;
+    if (!line.empty() && (!around.empty() || !cuda.empty())) line += "; ";
+    if (!around.empty()) return line + gpu_tool_notice(around);
+    if (cuda.empty()) return line;
+    return line + "no GPU work is recorded: " + cuda_variable + " names another tool, " + cuda;
 }
 
 }  // namespace prof

@@ -15,6 +15,10 @@ const char* first_copy() noexcept;  // null if this one has the session
 // A function of the first copy; null if it cannot be found any more.
 void* function_of_first_copy(const char* name) noexcept;
 
+// In the process of a tool that uses the GPU's interfaces itself (base/gpu_tools.hpp): the processes that it starts get
+// what it sets, and know about it. Once, by the constructor, instead of the next function.
+void stand_aside_for(std::string_view tool);
+
 // When the library is loaded, by its constructor: sets the variables that are not set. A variable that is set stays.
 void take_injection_variables(const std::string& own_path);
 

@@ -14,12 +14,13 @@
 #include "base/own_descriptor.hpp"
 
 namespace prof {
+namespace {
 
-void note_loss(const std::string& journal, std::string_view why) noexcept {
+void append_line(const std::string& journal, const char* word, std::string_view why) noexcept {
     constexpr std::size_t longest = 1000;
     if (journal.empty()) return;
     std::array<char, longest + 64> line{};
-    const int bytes = std::snprintf(line.data(), line.size(), "lost %d %.*s", static_cast<int>(getpid()),
+    const int bytes = std::snprintf(line.data(), line.size(), "%s %d %.*s", word, static_cast<int>(getpid()),
                                     static_cast<int>(std::min(why.size(), longest)), why.data());
     if (bytes <= 0) return;
     const auto length = std::min(static_cast<std::size_t>(bytes), line.size() - 1);
@@ -35,5 +36,11 @@ void note_loss(const std::string& journal, std::string_view why) noexcept {
     if (is_journal) (void)!write(number, line.data(), length + 1);
     file.close();
 }
+
+}  // namespace
+
+void note_loss(const std::string& journal, std::string_view why) noexcept { append_line(journal, "lost", why); }
+
+void note_gpu_tool(const std::string& journal, std::string_view tool) noexcept { append_line(journal, "beside", tool); }
 
 }  // namespace prof

@@ -12,4 +12,7 @@ namespace prof {
 // that is cut to its first 1000 bytes.
 void note_loss(const std::string& journal, std::string_view why) noexcept;
 
+// Likewise "beside PID TOOL": this process is a tool that uses the GPU's interfaces itself (base/gpu_tools.hpp).
+void note_gpu_tool(const std::string& journal, std::string_view tool) noexcept;
+
 }  // namespace prof

@@ -37,6 +37,8 @@ class RunEnds(CommandLine):
         program = self.compiled("static", source, "-static", "-nostdlib", "-nostartfiles")
         self.assertEqual(self.why(program), f"{program} is statically linked, so no library can be loaded into it; "
                                             f"what it started {MADE_NOTHING}")  # fmt: skip
+        program = self.compiled("failing", source.replace("xor %edi, %edi", "mov $3, %edi"), "-static", "-nostdlib", "-nostartfiles")
+        self.assertIn("is statically linked", self.why(program, status=3))
 
     @unittest.skipIf(os.geteuid() != 0, "needs another user's file")
     def test_a_set_user_id_program(self):
@@ -44,6 +46,10 @@ class RunEnds(CommandLine):
         os.chown(program, 12345, -1)
         program.chmod(0o4755)
         self.assertIn(f"{program} runs with more rights than its user's", self.why(program))
+        failing = self.compiled("failing", "int main(void) { return 3; }")
+        os.chown(failing, 12345, -1)
+        failing.chmod(0o4755)
+        self.assertIn(f"{failing} runs with more rights", self.why(failing, status=3))
         script = self.dir / "script"
         script.write_text(f"#!{program}\n")
         script.chmod(0o4755)
@@ -54,6 +60,9 @@ class RunEnds(CommandLine):
             self.assertIn(f"python {flag} keeps prof's PYTHONPATH out", self.why(sys.executable, flag, "-c", "pass"))
             result = self.run_stubbed(sys.executable, flag, "-c", "pass")
             self.assertIn(f"prof: python {flag} keeps", result.stderr)
+        for flag, end, status in (("-I", "sys.exit(3)", 3), ("-E", "sys.exit(3)", 3), ("-S", "os.kill(os.getpid(), 9)", -9)):
+            line = self.why(sys.executable, flag, "-c", f"import os, sys; {end}", status=status)
+            self.assertRegex(line, rf"python {flag} keeps prof's PYTHONPATH out: .*; the command .* {abs(status)}, and until")
         for command in (("-u", "-c", "pass", "-I"), ("-c", "pass")):
             self.assertEqual(self.why(sys.executable, *command), f"the command {MADE_NOTHING}")
         self.assertNotIn("PYTHONPATH", self.run_stubbed(sys.executable, "-I", "-c", "", options=["--pytorch", "off"]).stderr)

@@ -134,6 +134,162 @@ def compiled():
     print(sorted(name for name in events if name.startswith("/jax/core/compile/")), outer._cache_size())
 
 
+def counting():
+    """Objects of the program's in annotations: which of their methods run, attributes included."""
+    calls = []
+
+    class Counting:
+        def __getattribute__(self, name):
+            calls.append(name)
+            return object.__getattribute__(self, name)
+
+        def __getattr__(self, name):
+            calls.append(name)
+            raise AttributeError(name)
+
+    def special(name):
+        original = getattr(object, name, None)
+
+        def method(self, *arguments):
+            calls.append(name)
+            return NotImplemented if original is None else original(self, *arguments)
+
+        return method
+
+    for name in ("__eq__", "__hash__", "__repr__", "__format__", "__str__", "__bool__", "__len__", "__index__", "__int__",
+                 "__float__", "__iter__", "__contains__", "__getitem__", "__bytes__", "__fspath__", "__instancecheck__"):
+        setattr(Counting, name, special(name))
+
+    class Name(str):
+        def __str__(self):
+            calls.append("str")
+            return "other"
+
+        def encode(self, *_):
+            calls.append("encode")
+            return b"other"
+
+        def __eq__(self, other):
+            calls.append("eq")
+            return False
+
+        def __hash__(self):
+            calls.append("hash")
+            return 7
+
+        def startswith(self, *_):
+            calls.append("startswith")
+            return True
+
+    class Number(int):
+        def __str__(self):
+            calls.append("number")
+            return "8"
+
+        __repr__ = __index__ = __int__ = __str__
+
+    methods = {name: method for name, method in vars(Counting).items() if name not in ("__dict__", "__weakref__")}
+    Annotation = type("Annotation", (TraceAnnotation,), methods)
+    Step = type("Step", (StepTraceAnnotation,), methods)
+
+    class Function(Counting):
+        def __call__(self):
+            return 1
+
+    with TraceAnnotation(Name("plain"), of=Counting()), StepTraceAnnotation("numbered", step_num=Counting()):
+        pass
+    with StepTraceAnnotation("numbered", step_num=Number(3)), StepTraceAnnotation("numbered", step_num=5, of=Counting()):
+        pass
+    for make in (lambda: Annotation("derived"), lambda: Step("step", step_num=1)):
+        made = make()
+        del calls[:]
+        type(made).__enter__(made)
+        type(made).__exit__(made, None, None, None)
+        print(type(made).__name__, calls)
+    function = jax.profiler.annotate_function(Function(), name="callable")
+    del calls[:]
+    print(function(), calls)
+    for of in range(2):
+        del calls[:]
+        (Annotation, Step)[of](Name("again"))
+        print(of, calls)
+    print(vars(TraceAnnotation("a")).keys() - {"_libprof_range"})
+
+
+def unseen():
+    """No function of libprof's runs in the program but after a compilation."""
+    seen = set()
+
+    def note(frame, *_):
+        if frame.f_code.co_filename.startswith("<libprof/"):
+            seen.add(frame.f_code.co_name)
+
+    x = jnp.ones(3)
+    for profile in (None, note):  # the first time, JAX imports and compiles
+        sys.setprofile(profile)
+        for number in range(3):
+            with StepTraceAnnotation("train", step_num=number), TraceAnnotation("inner"):
+                pass
+        jax.make_jaxpr(lambda x: x * 2)(x)
+        jax.jit(lambda x: x * 2).lower(x)
+        sys.setprofile(None)
+    print(sorted(seen))
+
+
+def cyclic():
+    """Objects in reference cycles after compilations without a collection."""
+    import gc
+
+    def compile_some():
+        for number in range(3):
+            jax.jit(lambda x, number=number: (jnp.sin(x) * number + jax.nn.softmax(x)).sum())(jnp.arange(8.0))
+
+    compile_some()
+    gc.disable()
+    gc.collect()
+    compile_some()
+    print(gc.collect())
+    gc.enable()
+
+
+def limited():
+    """A time limit, by a signal, that comes in the middle of annotations: how often it is lost."""
+    import signal
+    import time
+
+    class TimeLimit(Exception):
+        pass
+
+    def on_alarm(*_):
+        if state["armed"]:
+            state["fired"] += 1
+            raise TimeLimit
+
+    state = {"armed": False, "fired": 0}
+    reached = lost = 0
+    signal.signal(signal.SIGALRM, on_alarm)
+    until = time.monotonic() + 2
+    while time.monotonic() < until or reached < 50:
+        fired = state["fired"]
+        try:
+            try:
+                state["armed"] = True
+                signal.setitimer(signal.ITIMER_REAL, 0.0003 + reached % 97 * 0.00002)
+                end = time.monotonic() + 1
+                while time.monotonic() < end and state["fired"] == fired:
+                    with TraceAnnotation("limited"):
+                        pass
+                lost += state["fired"] != fired
+            finally:
+                state["armed"] = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except TimeLimit:
+            reached += 1
+    print("lost", lost)
+    with TraceAnnotation("after"):
+        pass
+
+
 for case in sys.argv[1:]:
     print("==", case)
     globals()[case]()

@@ -106,6 +106,27 @@ class Annotations(unittest.TestCase):
         stages = ("tracing outer", "lowering jit(outer)", "compiling jit(outer)")
         self.assertEqual(self.compiled, {"compilation": 3 * 3 + 2, **dict.fromkeys(stages, 3), "tracing fails": 2})
 
+    def test_nothing_of_the_programs_is_called(self):
+        rows = self.rows("counting")
+        self.assertEqual(rows["plain"], (1, ""))  # the text that a derived class of str has, whatever it says
+        self.assertEqual(rows["step/numbered"][0], 1)  # only an exact int is read
+        self.assertEqual(rows["step/numbered/step/numbered #"][0], 1)
+
+    def test_no_function_of_libprofs_is_seen(self):
+        self.rows("unseen")
+
+    def test_no_cycles_are_left(self):
+        self.rows("cyclic")
+
+    def test_exceptions_of_signal_handlers(self):
+        rows = self.rows("limited")
+        self.assertEqual(rows["after"], (1, ""), "what a limit has left is balanced")
+        program = str(HERE / "interrupted_program.py")
+        done = self.run_command([PROF, "run", "-q", "-o", "interrupted", "--export", "none", "--", PYTHON, program, "jax", "20"])
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 4), done.stderr)
+        for line in done.stdout.splitlines():
+            self.assertRegex(line, ": mostly lost: 0$")
+
     def test_switched_off(self):
         self.assertEqual(self.rows("steps", "--phases", "off"), {})
         self.assertEqual(self.compiled, {})

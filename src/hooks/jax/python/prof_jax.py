@@ -1,88 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes ranges of JAX's annotations: docs/guide/jax.md. jax.profiler.TraceAnnotation and its derived classes report to a
 recorder of XLA's only. Under `prof run` they also push and pop a range, and a StepTraceAnnotation is a step, too.
-The class and its behaviour stay the same: its three replaced methods call the original ones.
+The class and its behaviour stay the same: its three replaced methods are builtins that call the original ones
+(session/python_annotations.cpp).
 
 While JAX traces, lowers or compiles a function there is a phase `compilation`; XLA has ranges of its own only for the
-last. The names of operations that are missing in XLA's own ranges are stored with the capture.
+last. JAX measures these stages for its listeners (jax.monitoring), which are called at a stage's end. libprof needs the
+beginning, too, so it replaces the function that makes the context manager around each stage.
+
+The names of operations that are missing in XLA's own ranges are stored with the capture.
 """
 import atexit
 import ctypes
-import functools
 import os
 import re
 import sys
-import threading
 import time
+import types
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
 OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
+# Whether an exception is of libprof's own making (sitecustomize.py).
+is_own = globals().get("is_own", lambda failure: True)
 
-BY_ANNOTATION = 3  # enum prof_step_witness
-KEY = "_libprof_range"  # in an annotation's __dict__
-
-
-class Library:
-    """libprof's functions. They are short, so the interpreter's lock is kept."""
-
-    def __init__(self):
-        path = SETTINGS.get("NVTX_INJECTION64_PATH") or SETTINGS["PROF_IMAGE_LIBRARY"]
-        waits = any(SETTINGS.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))  # for a window to open
-        library = (ctypes.CDLL if waits else ctypes.PyDLL)(path)  # another tool's library lacks these functions
-        self.push, self.pop = library.prof_range_push, library.prof_range_pop
-        self.keep_text = library.prof_keep_text
-        self.push_phase, self.pop_phase = library.prof_phase_push, library.prof_phase_pop
-        self.has_step_range = SETTINGS.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
-        self.witness = ctypes.c_uint32(BY_ANNOTATION)
+# The struct prof_annotation_runtime of session/python_annotations.hpp: these functions of Python's C API …
+FUNCTIONS = """Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_Type PyType_IsSubtype PyErr_Clear PyErr_ExceptionMatches
+PyErr_NoMemory PyEval_GetFrame PyObject_GetAttrString PyObject_SetAttrString PyMapping_GetItemString PyFunction_GetModule
+PyObject_GenericGetDict PyDict_GetItemString PyDict_SetItemString PyDict_DelItemString PyCapsule_New PyCapsule_GetPointer
+PyUnicode_AsEncodedString PyUnicode_CompareWithASCIIString PyBytes_AsString PyBytes_Size PyObject_Str PyTuple_Size
+PyTuple_GetItem PyEval_SaveThread PyEval_RestoreThread""".split()
+# … these objects, and then what Native adds.
+OBJECTS = (None, str, bytes, int, types.FunctionType, types.MethodType, (RecursionError, MemoryError))
+# The struct prof_annotation_methods: the methods' names.
+METHODS = ("__init__", "__enter__", "__exit__", "log_elapsed_time", "__enter__", "__exit__", "libprof_attempt")
 
 
-class Range:
-    """The range of one annotation."""
+class MethodDefinition(ctypes.Structure):
+    """Of Python's C API."""
 
-    __slots__ = ("name", "is_step", "open")
-
-    def __init__(self, name, is_step):
-        self.name, self.is_step = name, is_step
-        self.open = []  # the thread, and what to pop there; the latest is the last
-
-    def begin(self, library):
-        has_step = self.is_step and library.push_phase(b"step", library.witness) == 0
-        self.open.append((threading.get_ident(), library.push(self.name) == 0, has_step))
-
-    def end(self, library):
-        thread, has_range, has_step = self.open.pop()
-        if thread != threading.get_ident():
-            return  # it was pushed on another thread's stack
-        if has_range:
-            library.pop()
-        if has_step:
-            library.pop_phase()
+    _fields_ = [("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+                ("doc", ctypes.c_char_p)]
 
 
-def text_of(name, options, is_step):
-    if isinstance(name, bytes):
-        text = name
-    else:
-        text = str(name).encode("utf-8", "replace")
-    if is_step and "step_num" in options:
-        text += b" " + str(options["step_num"]).encode("utf-8", "replace")
-    return text
+class Stage:
+    """Used instead of JAX's context manager around a stage, `of`. Its methods are set below."""
+
+    __slots__ = ("of", "state")
 
 
-def is_of_jax(frame, own):
-    """Whether JAX made the annotation itself (for compilation, for its calls), and not the program."""
-    module = ""
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        if module != own:
-            break
-        function = frame.f_locals.get("func")  # of annotate_function
-        if function is not None:
-            module = getattr(function, "__module__", "")
-            break
-        frame = frame.f_back
-    return module.split(".")[0] in ("jax", "jaxlib")
+class Native:
+    """libprof's functions as builtins of the interpreter. The interpreter's lock is kept, unless a window may open."""
+
+    FASTCALL, KEYWORDS = 0x80, 0x02
+
+    def __init__(self, annotation, step, stage, on_compiled):
+        python = ctypes.pythonapi
+        # Another tool's library lacks the functions.
+        self.library = ctypes.CDLL(SETTINGS.get("NVTX_INJECTION64_PATH") or SETTINGS["PROF_IMAGE_LIBRARY"])
+        self.keep_text = self.library.prof_keep_text
+        waits = any(SETTINGS.get("PROF_" + name) for name in ("STEP_RANGE", "NVTX_CAPTURE"))
+        has_steps = SETTINGS.get("PROF_STEP_RANGE", "step") in ("", "step", "step@prof.phases")
+        replaced = (annotation.__init__, annotation.__enter__, annotation.__exit__)
+        texts = [ctypes.c_char_p(text.encode()) for text in (annotation.__module__, "jax:jaxlib", "backend_compile")]
+        given = [None if "Thread" in name and not waits else address(getattr(python, name)) for name in FUNCTIONS]
+        given += [id(one) for one in OBJECTS]
+        given += [id(step), id(step) if has_steps else None, *(address(text) for text in texts), id(on_compiled)]
+        given += [*(id(one) for one in replaced), None if stage is None else id(stage), id(Stage)]
+        self.kept = [annotation, step, stage, on_compiled, replaced, texts]
+        runtime = (ctypes.c_void_p * len(given))(*given)
+
+        methods = self.library.prof_python_annotations
+        methods.restype = ctypes.POINTER(ctypes.c_void_p)
+        functions = methods(runtime)
+        flags = [self.FASTCALL | self.KEYWORDS] * 6 + [self.FASTCALL]
+        docs = [method.__doc__.encode() if method.__doc__ else None for method in replaced] + [None] * 4
+        self.definitions = [MethodDefinition(name.encode(), function, flag, doc)
+                            for name, function, flag, doc in zip(METHODS, functions, flags, docs)]
+
+        def method(of, index):
+            make = python.PyDescr_NewMethod
+            make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+            return make(of, ctypes.addressof(self.definitions[index]))
+
+        def builtin(index):
+            make = python.PyCFunction_NewEx
+            make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+            return make(ctypes.addressof(self.definitions[index]), self, None)
+
+        self.of_annotation = {METHODS[index]: method(annotation, index) for index in range(3)}
+        self.stage = builtin(3)
+        Stage.__enter__, Stage.__exit__ = method(Stage, 4), method(Stage, 5)
+        self.attempt = builtin(6)  # calls a builtin: None if that fails
+
+
+def address(pointer):
+    return ctypes.cast(pointer, ctypes.c_void_p).value
 
 
 # --- names of operations --------------------------------------------------------------------------------------------
@@ -132,29 +145,29 @@ def names_left_out(text):
         if found:
             own = NAME.search(line)
             here.append((found.group(1), own.group(1) if own else "", CALLED.findall(line)))
-    known = {}
-
-    def names_in(instruction, depth=0):
-        """The names of an instruction's parts, and of the functions that these apply."""
-        parts, applied = {instruction[1]} - {""}, set()
-        for how, called in instruction[2]:
-            if called not in known and depth < 8:
-                known[called] = (set(), set())
-                for inner in computations.get(called, ()):
-                    for to, names in zip(known[called], names_in(inner, depth + 1)):
-                        to |= names
-            inner_parts, inner_applied = known.get(called, (set(), set()))
-            (parts if how == "calls" else applied).update(inner_parts)
-            applied |= inner_applied
-        return parts, applied
-
+    known = {}  # of a computation: the names in it, and those of the functions that it applies
     for instructions in computations.values():
         for instruction in instructions:
             if instruction[2]:
-                parts, applied = names_in(instruction)
+                parts, applied = names_in(instruction, computations, known)
                 of_functions = [name for name in parts if "(" in name.split("/")[0]]
                 if of_functions and not common(parts | applied):
                     yield instruction[0], common(of_functions)
+
+
+def names_in(instruction, computations, known, depth=0):
+    """The names of an instruction's parts, and of the functions that these apply."""
+    parts, applied = {instruction[1]} - {""}, set()
+    for how, called in instruction[2]:
+        if called not in known and depth < 8:
+            known[called] = (set(), set())
+            for inner in computations.get(called, ()):
+                for to, names in zip(known[called], names_in(inner, computations, known, depth + 1)):
+                    to |= names
+        inner_parts, inner_applied = known.get(called, (set(), set()))
+        (parts if how == "calls" else applied).update(inner_parts)
+        applied |= inner_applied
+    return parts, applied
 
 
 class Names:
@@ -163,20 +176,32 @@ class Names:
 
     def __init__(self):
         self.kept, self.bytes_read, self.seconds = {}, 0, 0.0
+        self.native = None
+
+    def on_compiled(self):
+        self.take(True)
 
     def take(self, only_newest):
-        bridge = sys.modules.get("jax._src.xla_bridge")
-        for client in list(getattr(bridge, "_backends", {}).values()):  # the backends that the program uses
-            executables = client.live_executables()  # the newest comes first
-            for executable in executables[:1] if only_newest else executables:
-                for module in executable.hlo_modules():
-                    self.read(module)
+        """Raises what a signal handler of the program raises meanwhile."""
+        try:
+            bridge = sys.modules.get("jax._src.xla_bridge")
+            for client in list(getattr(bridge, "_backends", {}).values()):  # the backends that the program uses
+                executables = self.attempt(client, "live_executables")  # the newest comes first
+                for executable in executables[:1] if only_newest else executables:
+                    for module in self.attempt(executable, "hlo_modules"):
+                        self.read(module)
+        except Exception as failure:
+            if not is_own(failure):
+                raise
+
+    def attempt(self, of, method):
+        return self.native.attempt(getattr(of, method, list)) or []
 
     def read(self, module):
         if self.seconds > MOST_SECONDS:
             return
         begin = time.monotonic()
-        text = module.to_string()
+        text = self.attempt(module, "to_string") or ""
         if self.bytes_read + len(text) > MOST_BYTES_READ:
             return
         self.bytes_read += len(text)
@@ -185,181 +210,53 @@ class Names:
             self.kept[key] = common([self.kept.get(key, name), name])
         self.seconds += time.monotonic() - begin
 
-    def save(self, library):
+    def save(self):
         text = "\n".join(key + "\t" + name for key, name in self.kept.items() if name).encode("utf-8", "replace")
         if len(text) > MOST_BYTES_KEPT:
             text = text[:text.rindex(b"\n", 0, MOST_BYTES_KEPT)]
         if text:
-            library.keep_text(b"xla_operations", text)
+            self.native.keep_text(b"xla_operations", text)
+
+    def complete(self):
+        """The names belong to the recording that ends."""
+        self.take(False)
+        self.save()
 
 
-class Compilation:
-    """Used instead of a Range for JAX's annotation of a compilation."""
+class Replaced:
+    """What is replaced in JAX while a recording runs."""
 
     def __init__(self, names):
         self.names = names
+        self.attributes = []  # of what, the name, the original or None where it is inherited, what replaces it
 
-    def begin(self, library):
-        pass
-
-    def end(self, library):
-        self.names.take(only_newest=True)
-
-
-class Methods:
-    """The methods of a class that are replaced while a recording runs."""
-
-    def __init__(self, of, replaced, names, library):
-        self.of, self.names, self.library = of, names, library
-        self.replaced = {name: (vars(of).get(name), method) for name, method in replaced.items()}
+    def add(self, of, name, value):
+        self.attributes.append((of, name, vars(of).get(name), value))
 
     def attach(self):
-        for name, (_, method) in self.replaced.items():
-            setattr(self.of, name, method)
+        for of, name, _, value in self.attributes:
+            setattr(of, name, value)
 
     def detach(self):
-        """The names belong to the recording that ends."""
-        self.names.take(only_newest=False)
-        self.names.save(self.library)
-        for name, (original, _) in self.replaced.items():
-            if original is None:  # it is inherited
-                delattr(self.of, name)
+        for of, name, original, _ in self.attributes:
+            if original is None:
+                delattr(of, name)
             else:
-                setattr(self.of, name, original)
-
-
-# --- compilation ----------------------------------------------------------------------------------------------------
-
-STAGES = {"jaxpr_trace_duration": "tracing ", "jaxpr_to_mlir_module_duration": "lowering ",
-          "backend_compile_duration": "compiling "}
-
-
-class Stage:
-    """A context manager of JAX's, with the phase around it. The outermost of a thread has one."""
-
-    __slots__ = ("of", "name", "library", "thread", "pushed")
-
-    def __init__(self, of, name, library, thread):
-        self.of, self.name, self.library, self.thread, self.pushed = of, name, library, thread, 0
-
-    def __enter__(self):
-        try:
-            self.begin()
-            return self.of.__enter__()
-        except BaseException:  # of JAX, or of a signal handler of the program
-            self.end()
-            raise
-
-    def __exit__(self, *raised):
-        try:
-            return self.of.__exit__(*raised)
-        finally:
-            self.end()
-
-    def begin(self):
-        self.thread.depth = getattr(self.thread, "depth", 0) + 1
-        if self.thread.depth > 1:
-            return
-        for name in (b"compilation", self.name.encode("utf-8", "replace").replace(b"\0", b"")):
-            if self.library.push_phase(name, 0) == 0:
-                self.pushed += 1
-
-    def end(self):
-        self.thread.depth -= 1
-        while self.pushed > 0:
-            self.pushed -= 1
-            self.library.pop_phase()
-
-
-class Stages:
-    """JAX measures these stages for its listeners (jax.monitoring), which are called at a stage's end; libprof needs
-    its beginning, too. It replaces the function that makes the context manager around each stage."""
-
-    NAME = "log_elapsed_time"
-
-    def __init__(self, dispatch, library):
-        self.dispatch, self.original = dispatch, getattr(dispatch, self.NAME)
-        thread = threading.local()
-
-        @functools.wraps(self.original, updated=())
-        def log_elapsed_time(*arguments, **options):
-            of = self.original(*arguments, **options)
-            try:
-                given = dict(zip(("fmt", "fun_name", "event"), arguments), **options)
-                stage = STAGES[str(given["event"]).rsplit("/", 1)[-1]]
-                return Stage(of, stage + str(given["fun_name"]), library, thread)
-            except Exception:
-                return of
-
-        self.observed = log_elapsed_time
-
-    def attach(self):
-        setattr(self.dispatch, self.NAME, self.observed)
-
-    def detach(self):
-        setattr(self.dispatch, self.NAME, self.original)
-
-
-def observe_stages(library):
-    dispatch = sys.modules.get("jax._src.dispatch")
-    if hasattr(dispatch, Stages.NAME):
-        stages = Stages(dispatch, library)
-        stages.attach()
-        OBSERVERS.append(stages)
+                setattr(of, name, original)
+        self.names.complete()
 
 
 def start(profiler):
     """Called once, when jax.profiler has been imported. Raises if this JAX cannot be observed."""
-    annotation, step = profiler.TraceAnnotation, profiler.StepTraceAnnotation
-    library, own, names = Library(), annotation.__module__, Names()
-    make, enter, leave = annotation.__init__, annotation.__enter__, annotation.__exit__
-
-    def like(method):
-        return functools.wraps(method, [name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(method, name)])
-
-    @like(make)
-    def __init__(self, *arguments, **options):
-        make(self, *arguments, **options)
-        try:
-            name, is_step = arguments[0] if arguments else options["name"], isinstance(self, step)
-            if is_of_jax(sys._getframe(1), own):
-                if name.startswith("backend_compile"):
-                    self.__dict__[KEY] = Compilation(names)
-                return
-            self.__dict__[KEY] = Range(text_of(name, options, is_step), is_step and not library.has_step_range)
-        except Exception:
-            pass
-
-    @like(enter)
-    def __enter__(self):
-        result = enter(self)
-        try:
-            if KEY in self.__dict__:
-                self.__dict__[KEY].begin(library)
-        except Exception:
-            pass
-        return result
-
-    @like(leave)
-    def __exit__(self, *raised):
-        try:
-            return leave(self, *raised)
-        finally:
-            try:
-                if KEY in self.__dict__:
-                    self.__dict__[KEY].end(library)
-            except Exception:
-                pass
-
-    @atexit.register
-    def end():
-        try:
-            names.take(only_newest=False)
-            names.save(library)
-        except Exception:
-            pass
-
-    methods = Methods(annotation, {"__init__": __init__, "__enter__": __enter__, "__exit__": __exit__}, names, library)
-    methods.attach()
-    OBSERVERS.append(methods)
-    observe_stages(library)
+    names, annotation = Names(), profiler.TraceAnnotation
+    dispatch = sys.modules.get("jax._src.dispatch")
+    stage = getattr(dispatch, "log_elapsed_time", None)
+    native = names.native = Native(annotation, profiler.StepTraceAnnotation, stage, names.on_compiled)
+    replaced = Replaced(names)
+    for name, method in native.of_annotation.items():
+        replaced.add(annotation, name, method)
+    if stage is not None:
+        replaced.add(dispatch, "log_elapsed_time", native.stage)
+    replaced.attach()
+    OBSERVERS.append(replaced)
+    atexit.register(names.complete)

@@ -8,6 +8,7 @@ import tempfile
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+is_own = globals().get("is_own", lambda failure: True)  # of sitecustomize.py
 
 # The variables that name Proton's CUPTI folder: from Triton 3.6 on, the second for newer versions on Blackwell. Before
 # 3.6 the folder is an argument.
@@ -39,7 +40,9 @@ def cupti_to_share():
         version = ctypes.c_uint32()
         ctypes.CDLL(library, mode=os.RTLD_NOLOAD | os.RTLD_NOW).cuptiGetVersion(ctypes.byref(version))
         return library if version.value in EXCLUSIVE else None
-    except (OSError, AttributeError):
+    except (OSError, AttributeError) as failure:
+        if not is_own(failure):
+            raise
         return None
 
 
@@ -51,7 +54,7 @@ def start_with_shared_cupti(start, arguments, options):
     before = {}
     try:
         replaced = [folder if has_cupti(value) else value for value in arguments]
-        if replaced == list(arguments):  # Proton may just have set these variables itself
+        if not any(value is folder for value in replaced):  # Proton may just have set these variables itself
             before = {name: os.environ.get(name) for name in CUPTI_FOLDERS}
             os.environ.update(dict.fromkeys(CUPTI_FOLDERS, folder))
         return start(*replaced, **options)
@@ -72,13 +75,15 @@ def folder_of(library):
             folder = tempfile.mkdtemp(prefix="prof_cupti_")
             os.symlink(library, os.path.join(folder, "libcupti.so"))
         return folder
-    except OSError:
+    except BaseException as failure:
         shutil.rmtree(folder or "", ignore_errors=True)
+        if not isinstance(failure, OSError) or not is_own(failure):
+            raise
         return None
 
 
 def has_cupti(value):
-    return isinstance(value, str) and value != "" and os.path.isfile(os.path.join(value, "libcupti.so"))
+    return type(value) is str and value != "" and os.path.isfile(os.path.join(value, "libcupti.so"))
 
 
 class Sessions:
@@ -91,7 +96,7 @@ class Sessions:
     def starting(self, start):
         @functools.wraps(start)
         def start_session(*arguments, **options):
-            wants_cupti = "cupti" in arguments or "cupti" in options.values()
+            wants_cupti = any(type(value) is str and value == "cupti" for value in (*arguments, *options.values()))
             has_given_way = wants_cupti and self.recording.pause()
             try:
                 if has_given_way:
@@ -114,7 +119,7 @@ class Sessions:
             try:
                 return finalize(session, *arguments, **options)
             finally:
-                self.end({session})
+                self.end({session} if type(session) is int else set())
 
         return finalize_session
 

@@ -5,6 +5,7 @@ import os
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+is_own = globals().get("is_own", lambda failure: True)  # of sitecustomize.py
 
 
 class Recording:
@@ -19,11 +20,19 @@ class Recording:
             return False
         try:
             self.library = ctypes.CDLL(SETTINGS["NVTX_INJECTION64_PATH"])  # another tool's lacks these functions
-            self.is_paused = self.library.prof_pause() == 0 or self.was_not_resumed
+            pause = self.library.prof_pause
+        except Exception as failure:
+            if not is_own(failure):
+                raise
+            return False
+        try:
+            self.is_paused = True
+            self.is_paused = pause() == 0 or self.was_not_resumed
             if self.is_paused:
                 self.library.prof_sync()
-        except Exception:
-            pass
+        except BaseException:  # of a signal handler of the program, whose profiler then does not begin
+            self.resume()
+            raise
         return self.is_paused
 
     def resume(self):

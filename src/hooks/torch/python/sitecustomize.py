@@ -12,37 +12,84 @@ import os
 import sys
 
 
+def is_own(failure):
+    """Whether an exception is of libprof's making: one of Python's own kinds, raised by libprof's code, or by what that
+    calls in the frameworks and in ctypes. Any other is the program's: Python may run a signal handler in any function,
+    and raise there what another thread has asked for, which has no arguments."""
+    if sys.version_info < (3, 4):
+        return True
+    kind = type(failure)
+    if not any(kind is each for each in vars(sys.modules["builtins"]).values()):
+        return False
+    if not failure.args and kind is not MemoryError:
+        return False
+    where = failure.__traceback__
+    while where.tb_next is not None:
+        where = where.tb_next
+    file = where.tb_frame.f_code.co_filename
+    return file.startswith(shown_file("")[:-1]) or any(file.startswith(folder) for folder in folders_observed())
+
+
+def folders_observed():
+    for name in ("torch", "jax", "jaxlib", "triton", "ctypes"):
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if type(file) is str:
+            yield os.path.join(os.path.dirname(file), "")
+
+
+def has_recorded():
+    """Whether the process has libprof's drain thread, without which it has recorded nothing. No file object is made:
+    Python can warn of these."""
+    tasks = "/proc/self/task/"
+    for task in os.listdir(tasks):
+        try:
+            file = os.open(tasks + task + "/comm", os.O_RDONLY)
+        except OSError as failure:  # the thread has ended
+            if not is_own(failure):
+                raise
+            continue
+        try:
+            name = os.read(file, 16)
+        finally:
+            os.close(file)
+        if name == b"prof-drain\n":
+            return True
+    return False
+
+
 def before_exit(library, ctypes_mode):
     """Brings what was recorded until now into the capture. This is the last of Python's exit handlers, because it is
     registered first. In an exit handler of the process it would run after Python has ended. In the time from then to
     the end of the process, Python ends a daemon thread that returns from a blocking call. If that thread has a
     noexcept C++ function on its stack the process aborts. So that time should be short.
 
-    A process without recorded data has no drain thread, and does not need to load ctypes."""
+    A process without recorded data does not need to load ctypes."""
     try:
-        tasks = "/proc/self/task/"
-        for task in os.listdir(tasks):
-            with open(tasks + task + "/comm") as name:
-                if name.read() == "prof-drain\n":
-                    break
-        else:
+        if not has_recorded():
             return
         import ctypes
 
         ctypes.CDLL(library, ctypes_mode).prof_before_exit()
-    except Exception:
-        pass
+    except Exception as failure:
+        if not is_own(failure):
+            raise
 
 
 def warn(line):
-    """Writes one line to stderr if that does not block, as it would on a full pipe."""
+    """Writes one line to stderr if that does not block, as it would on a full pipe. sys.stderr may be an object of the
+    program's."""
     try:
         import select
 
-        if select.select([], [sys.stderr], [], 0)[1]:
-            sys.stderr.write("libprof: " + line + "\n")
-    except Exception:
-        pass
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, ("libprof: " + line + "\n").encode("utf-8", "replace"))
+    except Exception as failure:
+        if not is_own(failure):
+            raise
+
+
+def text_of(failure):
+    return str(failure).split("\n")[0]
 
 
 COMPILERS = ("torch._dynamo.convert_frame", "torch._inductor.runtime.triton_heuristics", "triton.compiler.compiler")
@@ -76,6 +123,8 @@ class ModuleWatch:
         """Replaces the loader's exec_module for one call. If the loader cannot be changed it loads the module, which is
         then not observed."""
         load = getattr(loader, "exec_module", None)
+        if load is None or type(loader).__setattr__ is not object.__setattr__:
+            return
 
         def exec_module(module):
             del loader.exec_module
@@ -86,10 +135,10 @@ class ModuleWatch:
             # Python recognises its own import code by the file name, and omits it from tracebacks. With this name
             # errors during the import of torch have the usual traceback.
             exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
-            if load is not None:
-                loader.exec_module = exec_module
-        except Exception:
-            pass
+            loader.exec_module = exec_module
+        except Exception as failure:
+            if not is_own(failure):
+                raise
 
     def act(self, name, module):
         try:
@@ -104,8 +153,10 @@ class ModuleWatch:
                 return self.observe_compiler(name, module)
             self.run(script)["start"](module, self.mode, self.run("prof_recording.py")["Recording"]())
         except Exception as failure:
+            if not is_own(failure):
+                raise
             if self.was_asked and name == "torch":
-                warn("PyTorch's ranges are not observed: " + str(failure).split("\n")[0])
+                warn("PyTorch's ranges are not observed: " + text_of(failure))
         if name == "torch":
             self.observe_phases(module)
 
@@ -117,8 +168,10 @@ class ModuleWatch:
             self.watch_compiler = self.run("prof_phases.py")["start"](
                 torch, warn, self.run("prof_modules.py"), self.run)
         except Exception as failure:
+            if not is_own(failure):
+                raise
             if asked or hasattr(torch, "nn"):  # without torch.nn it is not PyTorch
-                warn("PyTorch's phases are not observed: " + str(failure).split("\n")[0])
+                warn("PyTorch's phases are not observed: " + text_of(failure))
 
         for compiler in self.compilers:
             self.observe_compiler(*compiler)
@@ -130,8 +183,10 @@ class ModuleWatch:
         try:
             self.watch_compiler(name, module)
         except Exception as failure:
+            if not is_own(failure):
+                raise
             if self.settings.get("PROF_PHASES", ""):
-                warn(name + " is not observed: " + str(failure).split("\n")[0])
+                warn(name + " is not observed: " + text_of(failure))
 
     def observe_annotations(self, script, profiler):
         asked = self.settings.get("PROF_PHASES", "")
@@ -140,8 +195,10 @@ class ModuleWatch:
         try:
             self.run(script)["start"](profiler)
         except Exception as failure:
+            if not is_own(failure):
+                raise
             if asked:
-                warn("JAX's annotations are not observed: " + str(failure).split("\n")[0])
+                warn("JAX's annotations are not observed: " + text_of(failure))
 
     def run(self, script):
         return run(self.folder, script, self.settings)
@@ -154,7 +211,8 @@ def shown_file(script):
 
 
 def run(folder, script, settings):
-    scope = {"__name__": script[:-3], "SETTINGS": settings, "OBSERVERS": getattr(sys, "_libprof_observers", [])}
+    scope = {"__name__": script[:-3], "SETTINGS": settings, "OBSERVERS": getattr(sys, "_libprof_observers", []),
+             "is_own": is_own, "has_recorded": has_recorded}
     with open(os.path.join(folder, script), encoding="utf-8") as source:
         exec(compile(source.read(), shown_file(script), "exec"), scope)
     return scope
@@ -162,11 +220,6 @@ def run(folder, script, settings):
 
 def hide_file(scope):
     """Gives the code of this file a name as from shown_file()."""
-
-    def renamed(code):
-        constants = tuple(renamed(each) if isinstance(each, type(code)) else each for each in code.co_consts)
-        return code.replace(co_filename=shown_file("sitecustomize.py"), co_consts=constants)
-
     for value in scope:
         if isinstance(value, type):
             hide_file(list(vars(value).values()))
@@ -174,22 +227,31 @@ def hide_file(scope):
             value.__code__ = renamed(value.__code__)
 
 
-def watch_forks(folder, settings):
+def renamed(code):
+    constants = tuple(renamed(each) if isinstance(each, type(code)) else each for each in code.co_consts)
+    return code.replace(co_filename=shown_file("sitecustomize.py"), co_consts=constants)
+
+
+class ForkWatch:
     """Reads and imports nothing before a fork, and acts only if multiprocessing is in use."""
-    state = {}
 
-    def in_child():
+    def __init__(self, folder, settings):
+        self.folder, self.settings, self.util = folder, settings, None
+        register = getattr(os, "register_at_fork", None)
+        if register is not None:
+            register(after_in_child=self.in_child)
+
+    def in_child(self):
+        """Raises what is the program's; Python then reports it as ignored, as it does for the program's functions."""
+        util = sys.modules.get("multiprocessing.util")
+        if util is None or util is self.util:
+            return
         try:
-            util = sys.modules.get("multiprocessing.util")
-            if util is not None and not state:
-                state["followed"] = True
-                run(folder, "prof_forks.py", settings)["follow"](util)
-        except Exception:
-            pass
-
-    register = getattr(os, "register_at_fork", None)
-    if register is not None:
-        register(after_in_child=in_child)
+            run(self.folder, "prof_forks.py", self.settings)["follow"](util)
+            self.util = util
+        except Exception as failure:
+            if not is_own(failure):
+                raise
 
 
 def observe(folder, settings):
@@ -203,7 +265,7 @@ def observe(folder, settings):
         return
     if settings.get("PROF_PYTORCH") == "off" or not settings.get("NVTX_INJECTION64_PATH"):
         return
-    watch_forks(folder, settings)
+    ForkWatch(folder, settings)
     watch = ModuleWatch(folder, settings)
     sys.meta_path.insert(0, watch)
     for name in list(watch.scripts):
