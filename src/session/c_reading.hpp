@@ -3,6 +3,7 @@
 // The objects never change once they are made, so any number of threads may read one.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -15,6 +16,7 @@
 
 #include <prof/read.h>
 
+#include "base/error.hpp"
 #include "session/c_border.hpp"
 #include "session/capture_reports.hpp"
 #include "timeline/timeline.hpp"
@@ -43,16 +45,21 @@ struct prof_capture {
 namespace prof {
 
 // As guarded() (c_border.hpp), for functions that need nothing of the process: they work in any copy of libprof, and in
-// any child. Returns `on_failure` if `action` throws.
+// any child. Returns `on_failure` if `action` throws; errno is then that of a file's failure, else 0.
 template <typename TAction>
 auto caught(TAction&& action, decltype(action()) on_failure) noexcept {
+    int reason = 0;
     try {
         return action();
+    } catch (const file_error& failure) {
+        (void)fail(PROF_FAILED, failure.what());
+        reason = failure.number();
     } catch (const std::bad_alloc&) {
         (void)fail(PROF_FAILED, "out of memory");
     } catch (const std::exception& failure) {
         (void)fail(PROF_FAILED, failure.what());
     }
+    errno = reason;
     return on_failure;
 }
 
