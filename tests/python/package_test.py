@@ -259,7 +259,7 @@ def refused(call):
     try:
         call()
         out.append("accepted")
-    except libprof.Error as failure:
+    except (libprof.Error, OSError) as failure:
         out.append(f"{type(failure).__name__}: {failure}")
 refused(lambda: libprof.start(colour="red"))
 refused(lambda: libprof.start(schedule="soon"))
@@ -279,8 +279,8 @@ with libprof.recording(output_dir=os.environ["OUT"]) as run:
 refused(lambda: run.capture)
 print(json.dumps([out, libprof.is_recording()]))""", CAPTURE=str(CAPTURE))
         kinds = [each.split(":")[0] for each in found[0]]
-        self.assertEqual(kinds, ["InvalidArgument", "InvalidArgument", "InvalidArgument", "Failed", "WrongState", "Failed",
-                                 "Failed", "InvalidArgument", "InvalidArgument", "InvalidArgument", "WrongState",
+        self.assertEqual(kinds, ["InvalidArgument", "InvalidArgument", "InvalidArgument", "Failed", "WrongState",
+                                 "FileNotFoundError", "Failed", "InvalidArgument", "InvalidArgument", "InvalidArgument", "WrongState",
                                  "WrongState"], found)
         self.assertTrue(all("\n" not in each and len(each) > 25 for each in found[0]), found)
 

@@ -23,8 +23,6 @@ from .recording import (Option, capture_path, dump, get_option, is_recording, ke
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .captures import Capture, Column, Drop, Report, Row, Summary, Table, load, reports
 
 __version__ = version()
@@ -46,14 +44,16 @@ def summary() -> Summary:
     return loaded.of_recording()
 
 
-def __getattr__(name: str) -> Any:
-    """What reads captures is imported at its first use."""
-    if name in _IN_CAPTURES:
-        from . import captures
+if not TYPE_CHECKING:
 
-        globals().update({each: getattr(captures, each) for each in _IN_CAPTURES})
-        return globals()[name]
-    raise AttributeError(f"module 'libprof' has no attribute {name!r}")
+    def __getattr__(name):
+        """What reads captures is imported at its first use."""
+        if name in _IN_CAPTURES:
+            from . import captures
+
+            globals().update({each: getattr(captures, each) for each in _IN_CAPTURES})
+            return globals()[name]
+        raise AttributeError(f"module 'libprof' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -31,11 +31,16 @@ def leave_out(ranges: type, functions: Sequence[Callable[..., Any]]) -> None:
 def _enter(ranges: type, functions: Sequence[Callable[..., Any]]) -> None:
     try:
         from torch._dynamo.guards import GuardBuilder
-        from torch._dynamo.variables import ConstantVariable, LambdaVariable, NullContextVariable
+        from torch._dynamo.variables import ConstantVariable, LambdaVariable
         from torch._dynamo.variables.builder import VariableBuilder
+        from torch._dynamo.variables.ctx_manager import NullContextVariable
 
-        by_type, by_identity = VariableBuilder._type_dispatch(), VariableBuilder._id_dispatch()
-    except (ImportError, AttributeError):
+        by_identity = VariableBuilder._id_dispatch()
+        if hasattr(VariableBuilder, "_type_dispatch_impl"):  # one table for each value of config.trace_numpy
+            by_type = [VariableBuilder._type_dispatch_impl(each) for each in (True, False)]
+        else:
+            by_type = [VariableBuilder._type_dispatch()]
+    except (ImportError, AttributeError, TypeError):
         return
 
     def of_object(builder: Any, value: object) -> Any:
@@ -49,7 +54,8 @@ def _enter(ranges: type, functions: Sequence[Callable[..., Any]]) -> None:
 
         return of_callable
 
-    by_type[ranges] = of_object
+    for table in by_type:
+        table[ranges] = of_object
     by_identity[id(ranges)] = always(NullContextVariable)
     for function in functions:
         by_identity[id(function)] = always(lambda: ConstantVariable.create(None))

@@ -94,6 +94,10 @@ class Range:
         return self.name, has.color, has.category, payload
 
 
+def range_enter(entered: Range) -> None:
+    entered.__enter__()
+
+
 def range_push(name: str) -> None:
     _push(_utf8(name))
 

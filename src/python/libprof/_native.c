@@ -234,6 +234,21 @@ static PyType_Spec range_spec = {
     "libprof._native.Range", (int)sizeof(range_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, range_slots,
 };
 
+static PyObject* range_type;
+
+/* __enter__ as a function: one object for all ranges, which _dynamo.py knows. */
+static PyObject* native_enter(PyObject* module, PyObject* object) {
+    (void)module;
+    if (range_type == NULL || !PyObject_TypeCheck(object, (PyTypeObject*)range_type)) {
+        PyErr_SetString(PyExc_TypeError, "range_enter: a range is expected");
+        return NULL;
+    }
+    const range_object* const self = (const range_object*)object;
+    range_push(self->text, self->has_attributes ? &self->attributes : NULL);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
+
 static PyObject* native_push(PyObject* module, PyObject* name) {
     (void)module;
     if (!PyUnicode_Check(name)) {
@@ -269,6 +284,7 @@ static PyObject* native_bind(PyObject* module, PyObject* arguments) {
 
 static PyMethodDef native_methods[] = {
     {"range_push", native_push, METH_O, "Begins a range on the calling thread."},
+    {"range_enter", native_enter, METH_O, "Begins the range on the calling thread."},
     {"range_pop", native_pop, METH_NOARGS, "Ends the latest range of the calling thread."},
     {"bind", native_bind, METH_VARARGS, "Takes the addresses of prof_range_push_with and prof_range_pop."},
     {NULL, NULL, 0, NULL},
@@ -282,9 +298,10 @@ static struct PyModuleDef native_module = {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject* const module = PyModule_Create(&native_module);
     if (module == NULL) return NULL;
-    PyObject* const type = PyType_FromSpec(&range_spec);
-    if (type == NULL || PyModule_AddObject(module, "Range", type) != 0) {
-        Py_XDECREF(type);
+    if (range_type == NULL) range_type = PyType_FromSpec(&range_spec); /* it lives as long as the process */
+    Py_XINCREF(range_type);
+    if (range_type == NULL || PyModule_AddObject(module, "Range", range_type) != 0) {
+        Py_XDECREF(range_type);
         Py_DECREF(module);
         return NULL;
     }

@@ -26,6 +26,7 @@ else:
 
 range_push: Callable[[str], None] = _native.range_push
 range_pop: Callable[[], None] = _native.range_pop
+_enter = _native.range_enter
 
 
 class range(_native.Range):
@@ -93,8 +94,11 @@ class range(_native.Range):
 
             @functools.wraps(function)
             def inside(*arguments: Any, **keywords: Any) -> Any:
-                with self:
+                _enter(self)
+                try:
                     return function(*arguments, **keywords)
+                finally:
+                    range_pop()
 
         return inside  # type: ignore[return-value]
 
@@ -141,4 +145,4 @@ def _described(named: range) -> tuple[bytes, Attributes | None]:
     return named.name.encode("utf-8", "replace"), None if attributes is None else Attributes.from_buffer_copy(attributes)
 
 
-_dynamo.leave_out(range, (range_push, range_pop))
+_dynamo.leave_out(range, (_enter, range_push, range_pop))

@@ -135,6 +135,8 @@ def _is_between(file: str, package: str) -> bool:
 
 def say(line: str) -> None:
     """On standard error, if there is one."""
+    if sys.stderr is None:
+        return
     try:
         print(f"libprof: {line}", file=sys.stderr)
     except (OSError, ValueError):  # closed

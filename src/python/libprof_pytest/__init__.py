@@ -23,7 +23,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Mapping
     from typing import Any
 
     import libprof
@@ -102,7 +102,7 @@ def _running() -> Started | None:
 
 
 def _measured(item: pytest.Item, arguments: tuple[object, ...],
-              limits: dict[str, Any]) -> Generator[None, object, object]:  # fmt: skip
+              limits: Mapping[str, Any]) -> Generator[None, object, object]:  # fmt: skip
     unknown = sorted(set(limits) - _KEYWORDS)
     if arguments or unknown:
         raise pytest.UsageError(f"{item.nodeid}: pytest.mark.prof takes the keywords {', '.join(sorted(_KEYWORDS))}, "
@@ -196,7 +196,7 @@ def _part_of_running(cost: _Cost, folder: str, options: dict[str, Any]) -> Itera
 _ADDED = ("count", "gpu_sum_ns", "ops", "self_ops")
 
 
-def _judge(cost: _Cost, limits: dict[str, Any]) -> None:
+def _judge(cost: _Cost, limits: Mapping[str, Any]) -> None:
     """Raises pytest's failure if a limit was exceeded, with all that were."""
     findings = []
 
