@@ -98,7 +98,7 @@ class TestClass:
             "TestClass": "FAILED"}, text)
         for line in ("GPU time: 3 ms, at most 2.9 ms", "GPU time of 'backward': 2 ms, at most 1.9 ms",
                      "GPU operations: 3, at most 2", "range 'optimizer': not recorded; there are backward, forward",
-                     "assert 1 == 2", "host time: 5"):
+                     "assert 1 == 2", "host time: "):
             self.assertIn(line, text)
         self.assertNotIn("GPU time of 'forward'", text)
         self.assertIn("GPU time by range", text)  # a failure shows the table
@@ -138,14 +138,14 @@ def test_host():
         found, text = self.run_tests("""
 @pytest.fixture
 def slow():
-    time.sleep(0.1)
+    time.sleep(0.5)
     yield
-    time.sleep(0.1)
+    time.sleep(0.5)
 
 @pytest.mark.prof(max_host_ms=40)
 def test_without_a_range(): time.sleep(0.05)
 
-@pytest.mark.prof(max_host_ms=90)
+@pytest.mark.prof(max_host_ms=450)
 def test_without_its_fixtures(slow): pass
 
 @pytest.mark.prof(max_host_ms=5000)
@@ -153,7 +153,7 @@ def test_within(): time.sleep(0.01)
 """, cupti=False)
         self.assertEqual(found, {"test_without_a_range": "FAILED", "test_without_its_fixtures": "PASSED",
                                  "test_within": "PASSED"}, text)
-        self.assertRegex(text, r"libprof: host time: [5-9]\d*\.?\d* ms, at most 40 ms")
+        self.assertRegex(text, r"libprof: host time: \d+\.?\d* ms, at most 40 ms")
 
     def test_without_a_gpu_nothing_of_the_test_runs(self):
         code = """
@@ -167,11 +167,12 @@ def test_body(): raise RuntimeError("No CUDA GPUs are available")
 @pytest.mark.prof(ranges={"x": 5})
 def test_fixture(on_gpu): pass
 
-@pytest.mark.prof(max_host_ms=500)
+@pytest.mark.prof(max_host_ms=5000)
 def test_host(): pass
 """
+        count = "int cuInit(unsigned x) { return x; } int cuDeviceGetCount(int* n) { *n = %d; return 0; }"
         drivers = {"": "there is no CUDA driver", "int cuInit(unsigned x) { return x + 100; }": "reports error 100",
-                   "int cuInit(unsigned x) { return x; } int cuDeviceGetCount(int* n) { return *n = 0; }": "finds no GPU"}
+                   count % 0: "finds no GPU", count % 1: ""}
         for driver, why in drivers.items():
             with self.subTest(why), tempfile.TemporaryDirectory() as folder:
                 if driver:
@@ -181,13 +182,10 @@ def test_host(): pass
                 elif has_driver():
                     continue
                 found, text = self.run_tests(code, cupti=None, LD_LIBRARY_PATH=folder)
-                self.assertEqual(found, {"test_host": "PASSED"}, text)
-                self.assertEqual(len(re.findall(rf"SKIPPED .*libprof: no GPU work is recorded: .*{why}", text)) +
-                                 text.count("SKIPPED [2]"), 2, text)  # fmt: skip
-        with tempfile.TemporaryDirectory() as folder:  # one GPU: it runs
-            os.symlink(os.environ["FAKE_CUDA"], pathlib.Path(folder) / "libcuda.so.1")
-            found, text = self.run_tests(code, LD_LIBRARY_PATH=folder)
-            self.assertEqual(found, {"test_body": "FAILED", "test_fixture": "ERROR", "test_host": "PASSED"}, text)
+                runs = {} if why else {"test_body": "FAILED", "test_fixture": "ERROR"}
+                self.assertEqual(found, {"test_host": "PASSED", **runs}, text)
+                if why:
+                    self.assertRegex(text, rf"SKIPPED \[2\] .*libprof: no GPU work is recorded: .*{why}")
 
     def test_a_recording_that_is_left_running(self):
         """It ends with its test; one of a fixture's is measured in."""
@@ -269,7 +267,7 @@ def test_host():
         self.assertEqual(outcomes, {"test_end": "SKIPPED", "test_own_failure": "FAILED", "test_beginning": "SKIPPED",
                                     "test_host": "PASSED"}, text)
         self.assertIn("assert 1 == 2", text)
-        self.assertEqual(text.count("libprof: the limits were not checked: "), 2, text)
+        self.assertEqual(len(re.findall(r"^SKIPPED .*libprof: the limits were not checked: ", text, re.M)), 2, text)
 
     def test_a_wrong_marker_is_an_error(self):
         found, text = self.run_tests("""

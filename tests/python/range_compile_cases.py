@@ -166,6 +166,24 @@ def copies():
     return [all(same), len(made), counts, [compiled(each, fullgraph=True) for each in made[:4]]]
 
 
+def payloads():
+    """Of NumPy's scalars; of no tensor, whose value is not asked for."""
+    import numpy as np
+    from torch.overrides import TorchFunctionMode
+
+    called = []
+
+    class Sees(TorchFunctionMode):
+        def __torch_function__(self, function, types, arguments=(), keywords=None):
+            called.append(str(function))
+            return function(*arguments, **(keywords or {}))
+
+    values = [np.float32(1.5), np.int64(-2), np.array(7), torch.tensor(3), torch.tensor(1.5), nn.Parameter(torch.ones(1))]
+    with Sees():
+        given = [libprof.range("x", payload=each)._given()[3] for each in values]
+    return [given, called]
+
+
 def traces():
     """What is left where an import was waited for."""
     import torch._dynamo

@@ -42,11 +42,12 @@ class RangeCompile(unittest.TestCase):
         self.assertEqual(found["traces"], [[], "SourceFileLoader", "SourceFileLoader", True])
 
     def test_libprof_first(self):
-        found = self.run_cases("fullgraph,graph_breaks,recorded,exported,copies,traces")
+        found = self.run_cases("fullgraph,graph_breaks,recorded,exported,copies,payloads,traces")
         self.check(found)
         self.assertEqual(found["recorded"], [1, {"step": 3, "forward": 1, "forward/inner": 1, "forward/inner/pushed": 1,
                                                  "decorated": 1, "decorated/head": 1}])
         self.assertTrue(found["exported"])
+        self.assertEqual(found["payloads"], [[1.5, -2, 7, None, None, None], []])
         same, number, counts, graphs = found["copies"]
         self.assertTrue(same)
         self.assertGreaterEqual(number, 8)

@@ -18,9 +18,10 @@ _NONE, _U64, _I64, _F64 = 0, 1, 2, 3
 def _utf8(name: object) -> bytes:
     if not isinstance(name, str):
         raise TypeError("range: a str is expected")
-    if "\0" in name:
+    text = str.encode(name, "utf-8", "replace")  # a subclass may have methods of its own
+    if b"\0" in text:
         raise ValueError("range: the name has a NUL character")
-    return name.encode("utf-8", "replace")
+    return text
 
 
 def _number(value: object, what: str) -> int:
@@ -35,16 +36,16 @@ def _payload(value: Any) -> tuple[int, int]:
     """Its type, and its 64 bits."""
     if value is None:
         return _NONE, 0
-    if isinstance(value, float):
+    kind = type(value)
+    if issubclass(kind, float):
         return _F64, ctypes.c_uint64.from_buffer_copy(ctypes.c_double(value)).value
-    if not isinstance(value, int):
-        kind = type(value)
+    if not issubclass(kind, int):
         if not any(hasattr(kind, name) for name in ("__index__", "__float__", "__int__")) and kind is not complex:
             raise TypeError("payload: a number is expected, int or float")
-        if kind.__module__ != "numpy":
+        if type(kind) is not type or kind.__module__ != "numpy":
             return _NONE, 0
     try:
-        number = operator.index(value)
+        number = int.__add__(operator.index(value), 0)
     except TypeError:
         try:
             return _payload(float(value))

@@ -254,9 +254,10 @@ def encoded(text: object, what: str, errors: str = "surrogateescape") -> bytes:
     """A text for a C function, which would end it at a NUL."""
     if not isinstance(text, str):
         raise TypeError(f"{what}: a str is expected, not {type(text).__name__}")
-    if "\0" in text:
+    out = str.encode(text, "utf-8", errors)  # a subclass may have methods of its own
+    if b"\0" in out:
         raise InvalidArgument(f"{what}: it has a NUL character")
-    return text.encode("utf-8", errors)
+    return out
 
 
 def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], what: str = "path") -> str:

@@ -56,6 +56,7 @@ static const char* text_of(PyObject* name, PyObject** bytes) {
 
 /* Whether the methods of the object are those of NumPy, which have no effects. */
 static int is_of_numpy(PyObject* given) {
+    if (Py_TYPE(Py_TYPE(given)) != &PyType_Type) return 0; /* a metaclass may have methods of its own */
     PyObject* const module = PyObject_GetAttrString((PyObject*)Py_TYPE(given), "__module__");
     if (module == NULL) {
         PyErr_Clear();

@@ -142,7 +142,7 @@ def name_category(category: int, name: str) -> None:
 def _described(named: range) -> tuple[bytes, Attributes | None]:
     """Arguments of a C function that takes a name and attributes."""
     attributes = named._attributes
-    return named.name.encode("utf-8", "replace"), None if attributes is None else Attributes.from_buffer_copy(attributes)
+    return str.encode(named.name, "utf-8", "replace"), None if attributes is None else Attributes.from_buffer_copy(attributes)
 
 
 _dynamo.leave_out(range, (_enter, range_push, range_pop))

@@ -37,8 +37,10 @@ def start(*, output_dir: Path | None = None, schedule: str | None = None, step_r
     and WrongState if a recording of start() is running; nothing is started then. A disk that fills up later raises
     nothing: see stop().
     """
-    options.update(output_dir=path_of(output_dir or get_option("output_dir"), "output_dir"), schedule=schedule,
-                   step_range=step_range, budget=budget, keep=keep, memory=memory,
+    if output_dir is None or (isinstance(output_dir, (str, bytes)) and not output_dir):
+        output_dir = get_option("output_dir")
+    options.update(output_dir=path_of(output_dir, "output_dir"), schedule=schedule, step_range=step_range,
+                   budget=budget, keep=keep, memory=memory,
                    export="none" if export in ("", [], ()) else export)  # fmt: skip
     given = {"pytorch": pytorch, "phases": phases, "modules": modules}
     of_frameworks = {name: _OF_FRAMEWORKS[name][0 if value else 1] if isinstance(value, bool)
