@@ -385,7 +385,7 @@ print(json.dumps(out))""")
             "o/name" if what == "name" else "ValueError" if "NUL" in what else
             True if what in ("output_dir bytes", "output_dir path", "output_dir text") else "TypeError")}
         self.assertEqual(wrong, {})
-        self.assertEqual(len(found), 66)
+        self.assertEqual(len(found), 67)
 
     def test_frameworks_options_are_those_of_prof_run(self):
         """Their limits, too; True and False are what they mean."""
@@ -597,9 +597,9 @@ class Guide(Package):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"(?m)^forward +3 ")
         blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-        self.assertEqual(len(blocks), 5)
+        self.assertEqual(len(blocks), 6)
         (self.folder / "run.prof").write_bytes(CAPTURE.read_bytes())
-        code = "\n".join(blocks[:3]) + """
+        code = "\n".join(blocks[:4]) + """
 import asyncio
 asyncio.run(fetch())
 assert run.summary["forward"].count == 3 and capture.summary()["iteration #/forward"].gpu_sum_ns > 0
