@@ -208,7 +208,8 @@ class recording:
     def summary(self) -> Summary:
         from .captures import Summary
 
-        return self.capture.summary() if self.path else Summary.of_recording()
+        nothing = self.path is None and self.error is None
+        return Summary.of_recording() if nothing else self.capture.summary()
 
 
 def step() -> None:
