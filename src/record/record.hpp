@@ -39,8 +39,8 @@ enum class record_kind : std::uint8_t {
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
 // `bytes`: a number of bytes, from an extended payload whose schema gives the field that meaning. `torch` and
-// `torch_sequence`: ranges of PyTorch's NVTX observer, which have neither colour nor category. For both, `value` is the
-// observer's number. For torch_sequence, `category` and `color` are the low and the high half of autograd's sequence
+// `torch_sequence`: PyTorch's record functions, which have neither colour nor category. For both, `value` is the
+// range's number. For torch_sequence, `category` and `color` are the low and the high half of autograd's sequence
 // number.
 enum class payload_type : std::uint8_t {
     none = 0,
@@ -58,7 +58,7 @@ constexpr bool is_torch(payload_type type) noexcept {
     return type == payload_type::torch || type == payload_type::torch_sequence;
 }
 
-// The `category` of a range_push of type `torch`: who made the range, where that is known. The observer does not say.
+// The `category` of a range_push of type `torch`: who made the range, where that is known. emit_nvtx does not say.
 enum class torch_scope : std::uint32_t { unknown = 0, function = 1, user = 2 };
 
 // CUPTI's callback domains (CUpti_CallbackDomain), for api_enter and api_exit.

@@ -3,35 +3,16 @@
 // allocation but a thread's first, no error text.
 #include <prof/annotate.h>
 
-#include <atomic>
-#include <exception>
 #include <string_view>
 
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
 #include "session/export_symbol.hpp"
-#include "session/injections.hpp"
-#include "session/process.hpp"
-#include "session/recording.hpp"
+#include "session/readiness.hpp"
 #include "session/step_counter.hpp"
-#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
-
-// Whether this copy of libprof has the process's session. Prepares it, since the first phase may come before the first
-// range.
-bool is_ready() noexcept {
-    if (installed_region() != nullptr) [[likely]]
-        return true;
-    if (gate_was_wiped() || has_more_rights_than_its_user() || first_copy() != nullptr) return false;
-    try {
-        recording_session::instance().prepare();
-    } catch (const std::exception& failure) {
-        warn_once(failure.what());
-    }
-    return installed_region() != nullptr;
-}
 
 bool records() noexcept { return installed_region() != nullptr && !gate_is_shut(); }
 

@@ -62,7 +62,10 @@ for compiler in gcc ${clang:+"$(basename "$clang")"}; do
                 continue
             fi
             for source in header.c range.cpp nvtx.c; do
-                "$(compiler_for "$source" "$compiler")" "$source" -o program "${flags[@]}" "${recording[@]}" \
+                standard=()
+                [[ $source != *.cpp ]] || standard=(-std=c++17)  # what range.hpp needs; older compilers have less
+                "$(compiler_for "$source" "$compiler")" "$source" -o program "${standard[@]}" "${flags[@]}" \
+                    "${recording[@]}" \
                     2> program.log || fail "$compiler $linker $mode $source: $(cat program.log)"
                 linked=$((linked + 1))
                 needs_libprof program || wrong+=("$compiler $linker $mode $source")

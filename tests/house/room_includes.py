@@ -21,7 +21,7 @@ ARROWS = {
     "hooks": ["base", "record", "ring"],
     "hooks/nvtx": ["base", "record", "ring", "hooks"],
     "hooks/cupti": ["base", "record", "record/cupti", "ring", "hooks"],
-    "hooks/torch": ["base", "record", "ring", "hooks"],
+    "hooks/torch": ["base", "record", "ring", "hooks", "hooks/nvtx"],
     "hooks/jax": ["base", "record", "ring", "hooks"],
     "capture": ["base", "record", "record/cupti", "ring"],
     "collect/history": ["base", "record", "ring", "capture"],

@@ -108,7 +108,7 @@ class Phases(Prof):
 
 
 class Modules(Phases):
-    """And the modules, as with `prof run --modules`, for which PyTorch's observer pushes autograd's nodes."""
+    """And the modules, as with `prof run --modules`, for which autograd's nodes are ranges."""
 
     def modules(self, torch):
         import runpy

@@ -38,7 +38,8 @@ def observed():
              if hasattr(torch.optim.Optimizer.zero_grad, "__wrapped__") else torch.optim.Optimizer.zero_grad.__code__]
     events = [monitoring.get_events(tool) for tool in tools]
     events += [monitoring.get_local_events(tool, code) for tool in tools for code in codes]
-    return [sum(each != 0 for each in events), torch._C._autograd._profiler_enabled()]
+    observers = getattr(sys, "_libprof_observers", [])
+    return [sum(each != 0 for each in events), any(getattr(each, "is_attached", False) for each in observers)]
 """
 
 

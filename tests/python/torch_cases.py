@@ -65,6 +65,27 @@ def threads():
         thread.join()
 
 
+def ends_elsewhere():
+    """As an asynchronous operation's, which ends where its future is completed."""
+    from torch.profiler import record_function
+
+    with record_function("outer"):
+        sent = record_function("sent")
+        sent.__enter__()
+
+        def receive():
+            with record_function("receiving"):
+                sent.__exit__(None, None, None)
+                with record_function("inner"):
+                    pass
+
+        thread = threading.Thread(target=receive)
+        thread.start()
+        thread.join()
+        with record_function("after"):
+            pass
+
+
 def daemon_at_exit():
     """A thread that is still there when the interpreter ends."""
     import torch  # noqa: F401
@@ -81,7 +102,7 @@ def own_profiler():
     with record_function("before"):
         with profile() as profiler:
             print("enabled:", torch.autograd._profiler_enabled())
-            with record_function("seen by the program's own"):
+            with record_function("seen by both"):
                 pass
     print("events:", profiler.events)
     try:

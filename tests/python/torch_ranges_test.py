@@ -2,7 +2,7 @@
 """PyTorch's record_function ranges and operators under `prof run`, with a stand-in for torch: what is recorded, and
 that the program is unchanged. Needs neither a GPU nor PyTorch.
 
-Usage: torch_ranges_test.py <prof> <libnvtx_push.so>
+Usage: torch_ranges_test.py <prof> <libnvtx_push.so> <libfake_libtorch.so>
 """
 import _ctypes
 import csv
@@ -27,6 +27,7 @@ FAKE_TORCH = str(HERE / "fake_torch")
 SCRIPTS = HERE.parents[1] / "src" / "hooks" / "torch" / "python"
 PROF = ""
 PUSH_LIBRARY = ""
+LIBTORCH = ""
 
 
 class TorchRanges(unittest.TestCase):
@@ -38,8 +39,8 @@ class TorchRanges(unittest.TestCase):
         rings = self.folder / "rings"
         rings.mkdir()
         self.environment = clean_environment(PYTHONPATH=FAKE_TORCH, TORCH_PATH=FAKE_TORCH,
-                                             NVTX_PUSH_LIBRARY=PUSH_LIBRARY, PYTHONDONTWRITEBYTECODE="1",
-                                             PROF_RINGS=str(rings))
+                                             NVTX_PUSH_LIBRARY=PUSH_LIBRARY, FAKE_LIBTORCH=LIBTORCH,
+                                             PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=str(rings))
 
     def run_case(self, case, *options, python=(), warnings=(), **variables):
         """Runs it by itself and under prof run; both must be the same to the byte. Returns its standard output."""
@@ -149,15 +150,17 @@ class TorchRanges(unittest.TestCase):
         self.run_case("imported_in_thread")
         self.assertEqual(self.paths(self.report()), {"in the importing thread": 1, "in the main thread": 1})
 
-    def test_ranges_in_threads_except_daemons(self):
+    def test_ranges_in_threads(self):
         self.run_case("threads")
-        self.assertEqual(self.paths(self.report()), {"worker": 1})
+        self.assertEqual(self.paths(self.report()), {"worker": 1, "daemon": 1})
         self.run_case("daemon_at_exit")
 
-    def test_observer_yields_to_the_programs_profiler(self):
+    def test_ranges_beside_the_programs_profiler(self):
         printed = self.run_case("own_profiler")
-        self.assertIn("enabled: False\nenabled: True\nevents: [\"seen by the program's own\"]\n", printed)
-        self.assertEqual(self.paths(self.report()), {"before": 1, "aten::detach": 1, "aten::detach/detach": 1, "after": 1})
+        self.assertIn("enabled: False\nenabled: True\nevents: ['seen by both']\n", printed)
+        # emit_nvtx makes ranges of its own, which are the only ones in its time.
+        self.assertEqual(self.paths(self.report()), {"before": 1, "before/seen by both": 1, "aten::detach": 1,
+                                                     "aten::detach/detach": 1, "after": 1})
         self.run_case("left_on")
 
     def test_cupti_is_given_to_the_programs_profiler(self):
@@ -279,13 +282,18 @@ class TorchRanges(unittest.TestCase):
         self.assertEqual(paths, [("child",), ("parent",)])  # the second child has a PYTHONPATH of its parent's making
 
     def test_reason_is_given_when_requested_ranges_are_impossible(self):
-        self.run_case("ranges", FAKE_TORCH="no_cuda")
+        self.run_case("ranges", FAKE_TORCH="no_observers")
         self.assertEqual(self.captures(), [])
         with self.assertRaises(AssertionError) as difference:
-            self.run_case("ranges", "--pytorch", "ops", FAKE_TORCH="no_cuda")
-        self.assertIn("libprof: PyTorch's ranges are not observed: Can't use NVTX profiler - PyTorch was compiled without "
-                      "CUDA", str(difference.exception))
-        self.assertNotIn("Exception raised from", str(difference.exception))
+            self.run_case("ranges", "--pytorch", "ops", FAKE_TORCH="no_observers")
+        self.assertIn("libprof: PyTorch's ranges are not observed: this PyTorch has no observers of record functions",
+                      str(difference.exception))
+
+    def test_range_that_ends_on_another_thread(self):
+        """Its own thread ends it at its next range; the other thread's ranges stay as they are."""
+        self.run_case("ends_elsewhere")
+        self.assertEqual(self.paths(self.report()),
+                         {"outer": 1, "outer/sent": 1, "outer/after": 1, "receiving": 1, "receiving/inner": 1})
 
     def ranges_of_trace(self, capture):
         trace = self.folder / "trace.json"
@@ -321,5 +329,5 @@ class TorchRanges(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROF, PUSH_LIBRARY = (str(pathlib.Path(argument).resolve()) for argument in (sys.argv.pop(1), sys.argv.pop(1)))
+    PROF, PUSH_LIBRARY, LIBTORCH = (str(pathlib.Path(sys.argv.pop(1)).resolve()) for _ in range(3))
     unittest.main()

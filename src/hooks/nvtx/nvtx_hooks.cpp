@@ -18,6 +18,18 @@ namespace {
 
 std::atomic<bool> torch_texts_are_split{false};
 
+void set_torch_numbers(record& r, torch_scope scope, std::uint64_t number, std::int64_t sequence) noexcept {
+    r.value = number;
+    if (sequence < 0) {
+        r.flags = static_cast<std::uint8_t>(payload_type::torch);
+        r.category = static_cast<std::uint32_t>(scope);
+        return;
+    }
+    r.flags = static_cast<std::uint8_t>(payload_type::torch_sequence);
+    r.category = static_cast<std::uint32_t>(sequence);
+    r.color = static_cast<std::uint32_t>(sequence >> 32);
+}
+
 // A name from PyTorch's observer, with the numbers separated from it.
 auto torch_message(const char* text) noexcept {
     return [text](producer& out, record& r) {
@@ -27,12 +39,7 @@ auto torch_message(const char* text) noexcept {
             return;
         }
         r.name = out.intern(split.name);
-        r.value = split.op_id;
-        r.flags = static_cast<std::uint8_t>(payload_type::torch);
-        if (split.sequence < 0) return;
-        r.flags = static_cast<std::uint8_t>(payload_type::torch_sequence);
-        r.category = static_cast<std::uint32_t>(split.sequence);
-        r.color = static_cast<std::uint32_t>(split.sequence >> 32);
+        set_torch_numbers(r, torch_scope::unknown, split.op_id, split.sequence);
     };
 }
 
@@ -392,6 +399,17 @@ void pop_module(std::int64_t sequence) noexcept {
     region* const where = installed_region();
     if (where == nullptr || gate_is_shut()) return;
     (void)pop_range(modules.number(*where), [&](record& r) { set_sequence(r, sequence); });
+}
+
+bool push_torch(const char* name, torch_scope scope, std::uint64_t number, std::int64_t sequence) noexcept {
+    if (installed_region() == nullptr || gate_is_shut()) return false;
+    const auto fill = [&](producer& out, record& r) {
+        r.name = out.intern(name);
+        set_torch_numbers(r, scope, number, sequence);
+    };
+    // Also where the range is not recorded but watched, and opens a window.
+    (void)push_range(0, fill, name);
+    return true;
 }
 
 bool push_plain(const nvtxEventAttributes_t& event) noexcept {

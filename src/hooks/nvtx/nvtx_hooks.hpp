@@ -9,6 +9,7 @@
 
 #include "hooks/nvtx/nvtx_types.hpp"
 #include "hooks/nvtx/payload_schemas.hpp"
+#include "record/record.hpp"
 
 namespace prof {
 
@@ -41,6 +42,9 @@ void pop_phase() noexcept;
 // The call of a module: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
 bool push_module(const char* name, std::int64_t sequence) noexcept;
 void pop_module(std::int64_t sequence) noexcept;
+// A record function of PyTorch's, in the default domain; pop_plain() ends it. `number`: of the range, counted in the
+// process from 1. `sequence`: autograd's; -1: none.
+bool push_torch(const char* name, torch_scope scope, std::uint64_t number, std::int64_t sequence) noexcept;
 // For the C interface: as if the process had called NVTX, in its default domain. False: it is not recorded.
 bool push_plain(const nvtxEventAttributes_t& event) noexcept;
 void pop_plain() noexcept;

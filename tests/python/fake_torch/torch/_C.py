@@ -12,12 +12,15 @@ import threading
 import types
 
 push_library = ctypes.CDLL(os.environ["NVTX_PUSH_LIBRARY"])
+__file__ = os.environ["NVTX_PUSH_LIBRARY" if os.environ.get("FAKE_TORCH") == "no_observers" else "FAKE_LIBTORCH"]  # libtorch is found as a dependency of this module's file
+libtorch = ctypes.PyDLL(os.environ["FAKE_LIBTORCH"])
+libtorch.begin_record_function.restype = ctypes.c_void_p
 op_ids = itertools.count(1)
 states = {}  # by thread: a threading.local would be gone before the thread's C++ storage is
 
 
 class RecordScope:
-    FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = range(3)
+    FUNCTION, BACKWARD_FUNCTION, USER_SCOPE = 0, 1, 7
 
 
 class ProfilerState:
@@ -76,12 +79,10 @@ def current():
 
 
 def enable_profiler(config, activities, scopes=frozenset()):
-    if config.state == ProfilerState.NVTX and os.environ.get("FAKE_TORCH") == "no_cuda":
-        raise RuntimeError("Can't use NVTX profiler - PyTorch was compiled without CUDA\nException raised from push")
     if current() is not None:
         raise RuntimeError("Profiler is already enabled on this thread")
     states[threading.get_ident()] = State(config, set(scopes))
-    push_library.set_state(1)
+    libtorch.set_state({ProfilerState.NVTX: 3, ProfilerState.KINETO: 2}[config.state])
 
 
 def disable_profiler():
@@ -91,14 +92,15 @@ def disable_profiler():
     del states[threading.get_ident()]
     if Cupti.is_prepared:
         Cupti.give_back()
-    push_library.set_state(0)
+    libtorch.set_state(0)
     return state.events
 
 
 class RecordFunction:
-    """An observed function: its end goes to the state that was current at its beginning."""
+    """An observed function: its end goes to the state that was current at its beginning, and to the global callbacks."""
 
     def __init__(self, name, scope, sequence=-1):
+        self.function = libtorch.begin_record_function(name.encode(), ctypes.c_uint8(scope), ctypes.c_int64(sequence))
         self.state = current()
         if self.state is None or (self.state.scopes and scope not in self.state.scopes):
             self.state = None
@@ -110,6 +112,7 @@ class RecordFunction:
             self.state.events.append(name)
 
     def end(self):
+        libtorch.end_record_function(ctypes.c_void_p(self.function))
         if self.state is None:
             return
         if current() is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of PyTorch 2.11 that has to do with profilers, in Python: what the tests of `prof run --pytorch` import.
 
-FAKE_TORCH: "no_cuda", built without CUDA; "broken", fails to be imported at first.
+FAKE_TORCH: "no_observers", libtorch has no global callbacks; "broken", fails to be imported at first.
 """
 import os
 
