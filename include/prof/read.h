@@ -49,10 +49,10 @@ typedef struct prof_capture prof_capture;
  *
  * A trace of torch.profiler, or of `prof export`, is read likewise.
  *
- * NULL with prof_last_error if the file cannot be read or is no capture, or if there is no memory. Damage inside the
- * file is skipped, and is a note of the capture. Time: about a second for two million records. Memory: about 2.2 times
- * the size of the file, 20 times if the capture is compressed. No file is too large for this function: a caller that is
- * short of memory checks the size first. */
+ * NULL with prof_last_error if the file cannot be read or is no capture, or if there is no memory; errno is then that
+ * of the system call that refused the file, else 0. Damage inside the file is skipped, and is a note of the capture.
+ * Time: about a second for two million records. Memory: about 2.2 times the size of the file, 20 times if the capture
+ * is compressed. No file is too large for this function: a caller that is short of memory checks the size first. */
 PROF_NODISCARD prof_capture* prof_capture_open(const char* path);
 void prof_capture_close(prof_capture* capture);
 
@@ -83,6 +83,13 @@ typedef struct prof_drop {
 /* By cause, in the order of the names. */
 size_t prof_capture_drop_count(const prof_capture* capture);
 int prof_capture_get_drop(const prof_capture* capture, size_t index, prof_drop* drop, size_t drop_size);
+
+/* Writes the capture as a Chrome trace, as `prof export` does: compressed if `path` ends in ".gz". The file appears
+ * whole or not at all. `settings` is as for prof_report_open, of which adopt and those of a part matter here.
+ *
+ * PROF_FAILED if the file cannot be written; errno is then that of the system call, else 0. PROF_INVALID_ARGUMENT for a
+ * bad setting, or for a part of which the capture has nothing. Time and memory: up to those of prof_capture_open. */
+int prof_capture_export(const prof_capture* capture, const char* path, const char* const* settings);
 
 /* --- Summary ------------------------------------------------------------------------------------------------------ */
 

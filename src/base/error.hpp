@@ -13,4 +13,15 @@ public:
     explicit error(const std::string& line) : std::runtime_error(line) {}
 };
 
+// The system refused to open, read or write a file: `number` is that of errno.
+class file_error : public error {
+public:
+    file_error(const std::string& line, int number) : error(line), number_(number) {}
+
+    int number() const noexcept { return number_; }
+
+private:
+    int number_;
+};
+
 }  // namespace prof

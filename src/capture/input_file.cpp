@@ -20,15 +20,19 @@ constexpr std::size_t read_ahead_bytes = 1U << 20;
 
 input_file::input_file(const std::string& path) {
     const auto refuse = [&](const struct stat& status) {
-        throw error("cannot read " + path + ": it is " +
-                    (S_ISDIR(status.st_mode) ? "a directory; name the files in it" : "not a regular file"));
+        if (S_ISDIR(status.st_mode))
+            throw file_error("cannot read " + path + ": it is a directory; name the files in it", EISDIR);
+        throw error("cannot read " + path + ": it is not a regular file");
     };
     // Checked before opening: opening a device may have effects, and a capture may name any path as its rings.
     struct stat status {};
     if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) refuse(status);
     // O_NONBLOCK: opening a FIFO that was put there in the meantime would block until it has a writer.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (descriptor_ < 0) throw error("cannot open " + path + ": " + std::generic_category().message(errno));
+    if (descriptor_ < 0) {
+        const int reason = errno;
+        throw file_error("cannot open " + path + ": " + std::generic_category().message(reason), reason);
+    }
     if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
         ::close(descriptor_);
         refuse(status);

@@ -49,7 +49,7 @@ atomic_file::~atomic_file() {
 void atomic_file::fail(const char* what, int error_number) const {
     const std::string why =
         error_number == EBADF ? "the program closed it" : std::generic_category().message(error_number);
-    throw error(std::string("cannot ") + what + " " + path_ + ": " + why);
+    throw file_error(std::string("cannot ") + what + " " + path_ + ": " + why, error_number);
 }
 
 void atomic_file::write(std::string_view bytes) {

@@ -3,6 +3,7 @@
 // The objects never change once they are made, so any number of threads may read one.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include <prof/read.h>
 
 #include "base/cancellation_guard.hpp"
+#include "base/error.hpp"
 #include "session/c_border.hpp"
 #include "session/capture_reports.hpp"
 #include "timeline/timeline.hpp"
@@ -44,17 +46,22 @@ struct prof_capture {
 namespace prof {
 
 // As guarded() (c_border.hpp), for functions that need nothing of the process: they work in any copy of libprof, and in
-// any child. Returns `on_failure` if `action` throws.
+// any child. Returns `on_failure` if `action` throws; errno is then that of a file's failure, else 0.
 template <typename TAction>
-auto caught(TAction&& action, decltype(action()) on_failure) {
+auto caught(TAction&& action, decltype(action()) on_failure) noexcept {
     const cancellation_guard guard;
+    int reason = 0;
     try {
         return action();
+    } catch (const file_error& failure) {
+        (void)fail(PROF_FAILED, failure.what());
+        reason = failure.number();
     } catch (const std::bad_alloc&) {
         (void)fail(PROF_FAILED, "out of memory");
     } catch (const std::exception& failure) {
         (void)fail(PROF_FAILED, failure.what());
     }
+    errno = reason;
     return on_failure;
 }
 

@@ -8,9 +8,11 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
+#include "export/chrome/chrome_trace.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "options/options.hpp"
 #include "session/capture_diagnosis.hpp"
@@ -99,7 +101,7 @@ outcome set(report_settings& out, session_options& options, std::string_view set
 timeline load_capture(const std::string& path, progress_observer* progress, reading_thread thread) {
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed)) {
-        throw error(path + " is a directory; name the captures in it: " + path + "/*.prof");
+        throw file_error(path + " is a directory; name the captures in it: " + path + "/*.prof", EISDIR);
     }
     return load_timeline(path, progress, thread);
 }
@@ -155,6 +157,24 @@ report_document make_reports(const timeline& data, const std::string& path, cons
     diagnosed.add_gains(out);
     if (for_people) add_next_command(data, out);
     return out;
+}
+
+void write_trace(const timeline& data, const std::string& path, const report_settings& settings) {
+    if (!settings.selection.step_range.empty()) {
+        timeline counted = data;
+        count_steps_by(counted, settings.selection.step_range);
+        report_settings rest = settings;
+        rest.selection.step_range.clear();
+        return write_trace(counted, path, rest);
+    }
+    const attribution_options& options = settings.projected.attribution;
+    if (!settings.selection.is_part()) {
+        write_chrome_trace(data, attribute_for_trace(data, options), path);
+        return;
+    }
+    const projection_options all{.attribution = {.adopt_pattern = options.adopt_pattern}};
+    const selected_part part(data, all, settings.selection, false);
+    write_chrome_trace(part.data(), part.att(), path);
 }
 
 }  // namespace prof

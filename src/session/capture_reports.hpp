@@ -48,4 +48,8 @@ result<report_settings> parse_report_settings(const char* const* settings);
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports, bool for_people);
 
+// Writes a trace of the timeline, or of the part that the settings select, as a file that appears whole or not at all;
+// compressed if `path` ends in ".gz". Throws file_error and nothing_selected.
+void write_trace(const timeline& data, const std::string& path, const report_settings& settings);
+
 }  // namespace prof

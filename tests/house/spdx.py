@@ -17,9 +17,9 @@ LINE = "SPDX-License-Identifier: Apache-2.0"
 COMMENTS = {
     ("// ", ""): (".cpp", ".hpp", ".cu", ".cuh", ".inc", ".inl", ".js", ".go", ".rs"),
     ("/* ", " */"): (".c", ".h", ".css"),  # C89 has no other comments
-    ("# ", ""): (".py", ".sh", ".cmake", ".txt", ".map", ".pc", ".toml", ".yml", ".yaml", ".cfg", ".ini", ".supp",
-                 ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", ".abignore", ".lintian-overrides",
-                 "ci/run"),
+    ("# ", ""): (".py", ".pyi", ".sh", ".cmake", ".txt", ".map", ".pc", ".toml", ".yml", ".yaml", ".cfg", ".ini",
+                 ".supp", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", ".abignore",
+                 ".lintian-overrides", "ci/run"),
     ("<!-- ", " -->"): (".md", ".html", ".xml"),
 }
 # These have no comments, are made by a program, or are read byte for byte by a test; or they are licences.

@@ -24,7 +24,7 @@ PROF = PACKAGE = ""
 TRAINERS = JAX = None
 HAS_GPU = False
 CALLBACK = ("once", "accumulated", "validated", "scheduled", "same_callback_twice", "failed", "failed_and_again",
-            "refused", "not_written", "of_the_program", "plain_later")  # fmt: skip
+            "refused", "not_written", "removed", "removed_strictly", "of_the_program", "plain_later")  # fmt: skip
 
 
 def environment(**more):
@@ -151,7 +151,7 @@ class Callback:
             elif line.startswith("== "):
                 lines[line[3:]], waiting = waiting, []
 
-        for case in ("once", "validated", "scheduled", "not_written"):
+        for case in ("once", "validated", "scheduled", "not_written", "removed"):
             self.assertEqual(found[case]["weights"], bare["bare"], case)
         self.assertEqual(found["accumulated"]["weights"], bare["bare_accumulated"])
         for case in ("once", "accumulated", "validated", "scheduled", "not_written", "refused", "failed"):
@@ -160,6 +160,12 @@ class Callback:
                             "not_written": 1, "refused": 0, "of_the_program": 0}.items():
             self.assertEqual(len(lines[case]), count, (case, lines[case]))
         self.assertIn("/proc/none", lines["not_written"][0])
+        self.assertEqual([found["not_written"]["failure"], found["not_written"]["warned"]], ["Failed", ["RecordingWarning"]])
+        self.assertEqual([found["once"]["failure"], found["once"]["warned"]], ["NoneType", []])
+        for case, key in (("removed", "failure"), ("removed_strictly", "raised")):
+            self.assertIn("was removed while it was written", found[case][key])
+            self.assertEqual((found[case]["path"], found[case]["recording"]), (None, False), case)
+        self.assertIn("was removed while it was written", lines["removed"][0])
         self.assertIn(found["once"]["path"], lines["once"][0])
 
         all_steps = [f"train step {number}" for number in range(4)]

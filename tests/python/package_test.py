@@ -167,6 +167,61 @@ print(json.dumps({"native": libprof.range.__mro__[1].__module__, "path": run.pat
 """
 
 
+PAYLOADS = """
+import fractions, json, os, sys
+if os.environ.get("NO_NATIVE"):
+    sys.modules["libprof._native"] = None
+import libprof
+class Counts:
+    calls = 0
+    def __index__(self):
+        Counts.calls += 1
+        raise RuntimeError
+    __float__ = __int__ = __bool__ = __len__ = __eq__ = __index__
+    __hash__ = None
+class Tensor(Counts): pass
+class Text(str):
+    def encode(self, *_): raise RuntimeError
+    __len__ = __eq__ = encode
+    __hash__ = None
+class Number(int):
+    def __index__(self): raise RuntimeError
+    __float__ = __int__ = __bool__ = __index__
+class Real(float):
+    def __float__(self): raise RuntimeError
+    __int__ = __bool__ = __float__
+values = dict(int=3, true=True, real=2.5, number=Number(4), own_real=Real(1.5), tensor=Tensor(), counts=Counts(),
+              fraction=fractions.Fraction(1, 3), complex=1j)
+try:
+    import numpy as np
+    values.update(f16=np.float16(1.5), f32=np.float32(0.5), f64=np.float64(2), i8=np.int8(-3), u64=np.uint64(2**64 - 1), b=np.bool_(True),
+                  zero_d=np.array(7), real_d=np.array(0.25), several=np.arange(3))
+except ImportError:
+    pass
+found = {}
+with libprof.recording(output_dir=os.environ["OUT"], export=[]):
+    for name, value in values.items():
+        made = libprof.range(Text(name), payload=value)
+        found[name] = made._given()[3]
+        with made, libprof.range(Text("inner")):
+            libprof.range_push(Text("pushed")); libprof.range_pop()
+print(json.dumps([found, Counts.calls]))
+"""
+
+
+class Payloads(Package):
+    EXPECTED = {"int": 3, "true": 1, "real": 2.5, "number": 4, "own_real": 1.5, "tensor": None, "counts": None,
+                "fraction": None, "complex": None}
+    NUMPY = {"f16": 1.5, "f32": 0.5, "f64": 2.0, "i8": -3, "u64": 2**64 - 1, "b": 1, "zero_d": 7, "real_d": 0.25, "several": None}
+
+    def test_numbers_are_taken_and_nothing_of_the_programs_is_called(self):
+        for more in ({}, {"NO_NATIVE": "1"}):
+            found, calls = self.python(PAYLOADS, **more)
+            self.assertEqual((found, calls), (self.EXPECTED | {name: self.NUMPY[name] for name in set(found) - set(self.EXPECTED)}, 0))
+            if len(found) == len(self.EXPECTED):
+                print("not tried: no numpy", file=sys.stderr)
+
+
 class Ranges(Package):
     def check(self, **more):
         found = self.python(RANGES, **more)
@@ -259,7 +314,7 @@ def refused(call):
     try:
         call()
         out.append("accepted")
-    except libprof.Error as failure:
+    except (libprof.Error, OSError) as failure:
         out.append(f"{type(failure).__name__}: {failure}")
 refused(lambda: libprof.start(colour="red"))
 refused(lambda: libprof.start(schedule="soon"))
@@ -279,10 +334,84 @@ with libprof.recording(output_dir=os.environ["OUT"]) as run:
 refused(lambda: run.capture)
 print(json.dumps([out, libprof.is_recording()]))""", CAPTURE=str(CAPTURE))
         kinds = [each.split(":")[0] for each in found[0]]
-        self.assertEqual(kinds, ["InvalidArgument", "InvalidArgument", "InvalidArgument", "Failed", "WrongState", "Failed",
-                                 "Failed", "InvalidArgument", "InvalidArgument", "InvalidArgument", "WrongState",
+        self.assertEqual(kinds, ["InvalidArgument", "InvalidArgument", "InvalidArgument", "Failed", "WrongState",
+                                 "FileNotFoundError", "Failed", "InvalidArgument", "InvalidArgument", "InvalidArgument", "WrongState",
                                  "WrongState"], found)
         self.assertTrue(all("\n" not in each and len(each) > 25 for each in found[0]), found)
+
+    def test_names_paths_and_types(self):
+        """Bytes are paths as they are elsewhere; a NUL is refused, which would end a name; what is no text is a TypeError."""
+        found = self.python("""
+import json, os, pathlib
+import libprof
+out = {}
+def tried(what, call):
+    try:
+        out[what] = call()
+    except Exception as failure:
+        kinds = [kind.__name__ for kind in (ValueError, TypeError) if isinstance(failure, kind)]
+        out[what] = "/".join(kinds) if "NUL" in str(failure) or kinds == ["TypeError"] else repr(failure)
+def started(**options):
+    libprof.start(export=[], **options)
+    with libprof.range("x"):
+        pass
+    path = libprof.stop(strict=True)
+    return os.path.relpath(path, os.getcwd()).split(".")[0]
+folder = os.fsdecode(b"of bytes \\xff")
+for name, value in dict(bytes=os.fsencode(folder), path=pathlib.Path("of a Path"), text="of a str").items():
+    tried("output_dir " + name, lambda: os.path.dirname(started(output_dir=value, name="n")) == os.fsdecode(value))
+tried("name", lambda: started(output_dir="o", name="name"))
+for what, value in dict(str="a\\0b", bytes=b"a\\0b", path=pathlib.Path("a\\0b")).items():
+    tried("output_dir NUL " + what, lambda: started(output_dir=value))
+tried("name NUL", lambda: started(output_dir="o", name="a\\0b"))
+tried("list NUL", lambda: started(output_dir="o", nvtx_domain_include=["a", "b\\0"]))
+for what, value in dict(int=3, none={}, object=object()).items():
+    tried("output_dir " + what, lambda: started(output_dir=value))
+    tried("name " + what, lambda: started(name=value, output_dir="o") if what != "int" else "TypeError")
+for name in (None, 3, b"x", ["a"]):
+    what = type(name).__name__
+    for function in (libprof.range, libprof.range_push, libprof.range_start, libprof.mark, libprof.get_option,
+                     lambda name: libprof.counter(name, 1), lambda name: libprof.keep_text(name, "x"),
+                     lambda name: libprof.keep_text("x", name), lambda name: libprof.name_category(1, name),
+                     lambda name: libprof.range("x")(name)):
+        tried(f"{len(out)} {what}", lambda: function(name))
+for function in (libprof.range, libprof.range_push, libprof.range_start, libprof.mark, libprof.get_option,
+                 lambda name: libprof.counter(name, 1), lambda name: libprof.keep_text(name, "x"),
+                 lambda name: libprof.keep_text("x", name), lambda name: libprof.name_category(1, name), libprof.dump, libprof.load,
+                 lambda name: libprof.set_options(nvtx_domain_include=name)):
+    tried(f"{len(out)} NUL", lambda: function("a\\0b"))
+print(json.dumps(out))""")
+        wrong = {what: said for what, said in found.items() if said != (
+            "o/name" if what == "name" else "ValueError" if "NUL" in what else
+            True if what in ("output_dir bytes", "output_dir path", "output_dir text") else "TypeError")}
+        self.assertEqual(wrong, {})
+        self.assertEqual(len(found), 67)
+
+    def test_frameworks_options_are_those_of_prof_run(self):
+        """Their limits, too; True and False are what they mean."""
+        cases = {"modules": ["off", "all", 0, 1, 100, "7", 101, -1, "some", 1.5, True, False], "phases": ["on", "off", "yes", True, False],
+                 "pytorch": ["ranges", "ops", "off", "all", False]}
+        found = self.python(f"""
+import json
+import libprof
+out = {{}}
+for name, values in {cases!r}.items():
+    for value in values:
+        try:
+            libprof.start(export=[], output_dir="o", **{{name: value}})
+            out[f"{{name}}={{value}}"] = libprof.get_option(name)
+            libprof.stop()
+        except libprof.InvalidArgument:
+            out[f"{{name}}={{value}}"] = None
+print(json.dumps(out))""")
+        words = {"modules": ("all", "off"), "phases": ("on", "off"), "pytorch": ("ranges", "off")}
+        for name, values in cases.items():
+            for value in values:
+                text = words[name][not value] if isinstance(value, bool) else str(value)
+                done = subprocess.run([PROF, "run", "-q", "-o", self.folder / "run", f"--{name}={text}", "--", "true"],
+                                      env=environment(), capture_output=True, text=True)
+                expected = text if done.returncode == 0 else None
+                self.assertEqual(found[f"{name}={value}"], expected, (name, value, done.stderr))
 
     def test_an_exception_of_the_program_goes_on(self):
         self.python("""
@@ -468,9 +597,9 @@ class Guide(Package):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"(?m)^forward +3 ")
         blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-        self.assertEqual(len(blocks), 5)
+        self.assertEqual(len(blocks), 6)
         (self.folder / "run.prof").write_bytes(CAPTURE.read_bytes())
-        code = "\n".join(blocks[:3]) + """
+        code = "\n".join(blocks[:4]) + """
 import asyncio
 asyncio.run(fetch())
 assert run.summary["forward"].count == 3 and capture.summary()["iteration #/forward"].gpu_sum_ns > 0

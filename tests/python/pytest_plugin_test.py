@@ -3,6 +3,7 @@
 
 Usage: pytest_plugin_test.py <folder with the package>    with FAKE_CUDA and FAKE_CUPTI in the environment
 """
+import ctypes
 import importlib.util
 import os
 import pathlib
@@ -29,17 +30,26 @@ def step():
 """
 
 
+def has_driver():
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
 class Plugin(unittest.TestCase):
-    def run_tests(self, code, *, cupti=True):
-        """The outcome of each test, and what pytest printed."""
+    def run_tests(self, code, *options, cupti=True, **more):
+        """The outcome of each test, and what pytest printed. cupti=None: as the plugin finds it."""
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("PROF_", "PYTHON", "PYTEST")) and "INJECTION64" not in name}
-        environment.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1",
-                           PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"] if cupti else "/none")
+        environment.update(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1", **more)
+        if cupti is not None:
+            environment["PROF_CUPTI_LIBRARY"] = os.environ["FAKE_CUPTI"] if cupti else "/none"
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "test_it.py").write_text(HEAD + code)
             done = subprocess.run([sys.executable, "-m", "pytest", "-p", "libprof_pytest", "-p", "no:cacheprovider", "-rA",
-                                   "--color=no", "test_it.py"], env=environment, cwd=folder, capture_output=True,
+                                   "-v", "--color=no", *options, "test_it.py"], env=environment, cwd=folder, capture_output=True,
                                   text=True, timeout=100)  # fmt: skip
             left = sorted(each.name for each in pathlib.Path(folder).iterdir() if each.name != "test_it.py")
         self.assertEqual(left, [])
@@ -88,7 +98,7 @@ class TestClass:
             "TestClass": "FAILED"}, text)
         for line in ("GPU time: 3 ms, at most 2.9 ms", "GPU time of 'backward': 2 ms, at most 1.9 ms",
                      "GPU operations: 3, at most 2", "range 'optimizer': not recorded; there are backward, forward",
-                     "assert 1 == 2", "host time of ranges: "):
+                     "assert 1 == 2", "host time: "):
             self.assertIn(line, text)
         self.assertNotIn("GPU time of 'forward'", text)
         self.assertIn("GPU time by range", text)  # a failure shows the table
@@ -123,6 +133,141 @@ def test_host():
 """, cupti=False)
         self.assertEqual(found, {"test_host": "PASSED"}, text)
         self.assertRegex(text, r"SKIPPED .*libprof: no GPU work is recorded: ")
+
+    def test_host_time_is_that_of_the_test(self):
+        found, text = self.run_tests("""
+@pytest.fixture
+def slow():
+    time.sleep(0.5)
+    yield
+    time.sleep(0.5)
+
+@pytest.mark.prof(max_host_ms=40)
+def test_without_a_range(): time.sleep(0.05)
+
+@pytest.mark.prof(max_host_ms=450)
+def test_without_its_fixtures(slow): pass
+
+@pytest.mark.prof(max_host_ms=5000)
+def test_within(): time.sleep(0.01)
+""", cupti=False)
+        self.assertEqual(found, {"test_without_a_range": "FAILED", "test_without_its_fixtures": "PASSED",
+                                 "test_within": "PASSED"}, text)
+        self.assertRegex(text, r"libprof: host time: \d+\.?\d* ms, at most 40 ms")
+
+    def test_without_a_gpu_nothing_of_the_test_runs(self):
+        code = """
+@pytest.fixture
+def on_gpu():
+    raise RuntimeError("No CUDA GPUs are available")
+
+@pytest.mark.prof(max_gpu_ms=5)
+def test_body(): raise RuntimeError("No CUDA GPUs are available")
+
+@pytest.mark.prof(ranges={"x": 5})
+def test_fixture(on_gpu): pass
+
+@pytest.mark.prof(max_host_ms=5000)
+def test_host(): pass
+"""
+        count = "int cuInit(unsigned x) { return x; } int cuDeviceGetCount(int* n) { *n = %d; return 0; }"
+        drivers = {"": "there is no CUDA driver", "int cuInit(unsigned x) { return x + 100; }": "reports error 100",
+                   count % 0: "finds no GPU", count % 1: ""}
+        for driver, why in drivers.items():
+            with self.subTest(why), tempfile.TemporaryDirectory() as folder:
+                if driver:
+                    source = pathlib.Path(folder) / "driver.c"
+                    source.write_text(driver)
+                    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", source.with_name("libcuda.so.1")], check=True)
+                elif has_driver():
+                    continue
+                found, text = self.run_tests(code, cupti=None, LD_LIBRARY_PATH=folder)
+                runs = {} if why else {"test_body": "FAILED", "test_fixture": "ERROR"}
+                self.assertEqual(found, {"test_host": "PASSED", **runs}, text)
+                if why:
+                    self.assertRegex(text, rf"SKIPPED \[2\] .*libprof: no GPU work is recorded: .*{why}")
+
+    def test_a_recording_that_is_left_running(self):
+        """It ends with its test; one of a fixture's is measured in."""
+        found, text = self.run_tests("""
+@pytest.mark.prof(max_gpu_ms=100)
+def test_before(): step()
+
+def test_leaves(tmp_path): libprof.start(output_dir=tmp_path / "left", export=[])
+
+@pytest.mark.prof(max_gpu_ms=3.1, ranges={"backward": 2.1})
+def test_after(): step()
+
+def test_fails_and_leaves(tmp_path):
+    libprof.start(output_dir=tmp_path / "left", export=[])
+    raise ValueError("mine")
+
+def test_is_free(prof_recording):
+    with prof_recording() as run: step()
+    assert run.summary["forward"].ops == 1
+
+@pytest.fixture
+def finalized(tmp_path, request):
+    request.addfinalizer(lambda: libprof.is_recording() and libprof.stop(strict=True))
+
+def test_fixture_stops_it(finalized, tmp_path): libprof.start(output_dir=tmp_path / "own", export=[])
+
+class TestInOne:
+    @pytest.fixture(scope="class")
+    def one(self, tmp_path_factory):
+        libprof.start(output_dir=tmp_path_factory.mktemp("one"), export=[])
+        yield
+        assert libprof.stop(strict=True)
+
+    def test_outside(self, one): step()
+
+    @pytest.mark.prof(max_gpu_ms=3.1, max_gpu_ops=3, ranges={"forward": 1.05})
+    def test_within(self, one): step()
+
+    @pytest.mark.prof(max_gpu_ms=2.9)
+    def test_too_much(self, one): step()
+
+    @pytest.mark.prof(max_gpu_ms=5, options={"schedule": "active=1"})
+    def test_cannot(self, one): step()
+
+def test_last(): assert not libprof.is_recording()
+""", "-W", "error::libprof.RecordingWarning")
+        outcomes = dict(re.findall(r"^test_it\.py::(\S+) (\w+)", text, re.M))
+        self.assertEqual(outcomes, {
+            "test_before": "PASSED", "test_leaves": "PASSED", "test_after": "PASSED", "test_fails_and_leaves": "FAILED",
+            "test_is_free": "PASSED", "test_fixture_stops_it": "PASSED", "TestInOne::test_outside": "PASSED",
+            "TestInOne::test_within": "PASSED", "TestInOne::test_too_much": "FAILED", "TestInOne::test_cannot": "SKIPPED",
+            "test_last": "PASSED"}, text)
+        self.assertEqual(text.count("left a recording running, which was ended"), 2, text)
+        self.assertIn("libprof: GPU time: 3 ms, at most 2.9 ms", text)
+
+    def test_where_recording_fails(self):
+        """The test's own outcome stays; limits that cannot be checked are no success."""
+        found, text = self.run_tests("""
+import shutil, pathlib
+def spoil(): shutil.rmtree(pathlib.Path(libprof.capture_path()).parent)
+
+@pytest.mark.prof(max_gpu_ms=100)
+def test_end():
+    step(); libprof.sync(); spoil()
+
+@pytest.mark.prof(max_gpu_ms=100)
+def test_own_failure():
+    step(); libprof.sync(); spoil()
+    assert 1 == 2
+
+@pytest.mark.prof(max_gpu_ms=100, options={"output_dir": "/proc/none"})
+def test_beginning(): step()
+
+@pytest.mark.prof(max_host_ms=5000)
+def test_host():
+    step(); libprof.sync(); spoil()
+""", "-W", "error")
+        outcomes = dict(re.findall(r"^test_it\.py::(\S+) (\w+)", text, re.M))
+        self.assertEqual(outcomes, {"test_end": "SKIPPED", "test_own_failure": "FAILED", "test_beginning": "SKIPPED",
+                                    "test_host": "PASSED"}, text)
+        self.assertIn("assert 1 == 2", text)
+        self.assertEqual(len(re.findall(r"^SKIPPED .*libprof: the limits were not checked: ", text, re.M)), 2, text)
 
     def test_a_wrong_marker_is_an_error(self):
         found, text = self.run_tests("""

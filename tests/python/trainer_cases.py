@@ -7,8 +7,10 @@ has found.
 import gc
 import json
 import os
+import shutil
 import sys
 import tempfile
+import warnings
 
 import torch
 from torch import nn
@@ -102,8 +104,11 @@ class Cases:
         import libprof
 
         callback = self.callback(export=[], **(options or {}))
-        found = {"weights": self.train([callback], **how), "recording": libprof.is_recording()}
-        return {**found, **counts(callback.path)}
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", libprof.RecordingWarning)
+            found = {"weights": self.train([callback], **how), "recording": libprof.is_recording()}
+        found["warned"] = [each.category.__name__ for each in warned if issubclass(each.category, libprof.RecordingWarning)]
+        return {**found, "failure": type(callback.error).__name__, **counts(callback.path)}
 
     def once(self):
         return self.with_callback()
@@ -161,6 +166,30 @@ class Cases:
 
     def not_written(self):
         return self.with_callback({"output_dir": "/proc/none"})
+
+    def removed(self, **options):
+        """By a clean-up script in the last step, say. With warnings that are errors."""
+        import libprof
+
+        hook = "on_train_end" if hasattr(self.callback, "on_step_end") else "on_fit_end"
+        end = getattr(self.callback, hook)
+
+        def removes(*arguments, **more):
+            libprof.sync()
+            shutil.rmtree("removed")
+            return end(*arguments, **more)
+
+        callback = type("Removes", (self.callback,), {hook: removes})(export=[], output_dir="removed", **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", libprof.RecordingWarning)
+            try:
+                found = {"weights": self.train([callback])}
+            except libprof.Failed as failure:
+                found = {"raised": str(failure)}
+        return {**found, "path": callback.path, "failure": str(callback.error), "recording": libprof.is_recording()}
+
+    def removed_strictly(self):
+        return self.removed(strict=True)
 
     def of_the_program(self):
         """A recording of the program's own goes on."""

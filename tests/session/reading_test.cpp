@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -186,6 +190,43 @@ TEST_F(Reading, NamesWithZeroBytesAreWhole) {
     EXPECT_NE(std::string(text, size).find(with_zero), std::string::npos);
     EXPECT_EQ(text[size], '\0');
     prof_free_text(text);
+}
+
+TEST_F(Reading, FilesThatFailHaveAReasonInErrno) {
+    errno = ERANGE;
+    EXPECT_EQ(capture_at(path + "/none"), nullptr);
+    EXPECT_EQ(errno, ENOTDIR) << prof_last_error();
+    EXPECT_EQ(capture_at(scratch.path), nullptr);
+    EXPECT_EQ(errno, EISDIR) << prof_last_error();
+    EXPECT_EQ(capture_at(scratch / "none.prof"), nullptr);
+    EXPECT_EQ(errno, ENOENT) << prof_last_error();
+    const std::string other = scratch / "other.prof";
+    std::ofstream(other) << "no capture";
+    EXPECT_EQ(capture_at(other), nullptr);
+    EXPECT_EQ(errno, 0) << prof_last_error();
+    const open_capture capture = capture_at(path);
+    ASSERT_NE(capture, nullptr) << prof_last_error();
+    EXPECT_EQ(prof_capture_export(capture.get(), (scratch / "none/t.json").c_str(), nullptr), PROF_FAILED);
+    EXPECT_EQ(errno, ENOENT) << prof_last_error();
+}
+
+TEST_F(Reading, TracesOfPartsAndOfWholes) {
+    const open_capture capture = capture_at(path);
+    ASSERT_NE(capture, nullptr) << prof_last_error();
+    const std::string trace = scratch / "t.json";
+    const auto made = [&](std::initializer_list<const char*> settings) {
+        std::vector<const char*> all(settings);
+        all.push_back(nullptr);
+        return prof_capture_export(capture.get(), trace.c_str(), all.data());
+    };
+    ASSERT_EQ(made({}), PROF_OK) << prof_last_error();
+    const std::uintmax_t whole = std::filesystem::file_size(trace);
+    ASSERT_EQ(made({"range=a/b"}), PROF_OK) << prof_last_error();
+    EXPECT_LT(std::filesystem::file_size(trace), whole);
+    EXPECT_EQ(made({"range=none"}), PROF_INVALID_ARGUMENT);
+    EXPECT_EQ(made({"colour=red"}), PROF_INVALID_ARGUMENT);
+    EXPECT_EQ(prof_capture_export(nullptr, trace.c_str(), nullptr), PROF_INVALID_ARGUMENT);
+    EXPECT_EQ(prof_capture_export(capture.get(), nullptr, nullptr), PROF_INVALID_ARGUMENT);
 }
 
 TEST_F(Reading, OneCaptureIsReadBySeveralThreads) {

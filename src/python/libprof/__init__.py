@@ -16,40 +16,44 @@ other, and without a GPU: ranges are recorded everywhere, GPU work where CUDA is
 """
 from __future__ import annotations
 
-from ._library import Error, Failed, InvalidArgument, WrongState, prefix, version
+from ._library import Error, Failed, InvalidArgument, RecordingWarning, WrongState, prefix, version
 from ._ranges import counter, mark, name_category, range, range_end, range_pop, range_push, range_start
 from .recording import (Option, capture_path, dump, get_option, is_recording, keep_text, options, pause, recording,
-                        resume, set_options, start, status, step, stop, sync)  # fmt: skip
+                        recording_error, resume, set_options, start, status, step, stop, sync)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from .captures import Capture, Column, Drop, Report, Row, Summary, Table, load, reports
 
 __version__ = version()
 
 _IN_CAPTURES = ("Capture", "Column", "Drop", "Report", "Row", "Summary", "Table", "load", "reports")
 
-__all__ = ["Error", "Failed", "InvalidArgument", "Option", "WrongState", "capture_path", "counter", "dump",
-           "get_option", "is_recording", "keep_text", "mark", "name_category", "options", "pause", "prefix", "range",
-           "range_end", "range_pop", "range_push", "range_start", "recording", "resume", "set_options", "start",
-           "status", "step", "stop", "summary", "sync", *_IN_CAPTURES]  # fmt: skip
+# Names one by one, for tools that do not run this.
+__all__ = ["Capture", "Column", "Drop", "Error", "Failed", "InvalidArgument", "Option", "RecordingWarning", "Report",
+           "Row", "Summary", "Table", "WrongState", "capture_path", "counter", "dump", "get_option", "is_recording",
+           "keep_text", "load", "mark", "name_category", "options", "pause", "prefix", "range", "range_end",
+           "range_pop", "range_push", "range_start", "recording", "recording_error", "reports", "resume",
+           "set_options", "start", "status", "step", "stop", "summary", "sync"]  # fmt: skip
 
 
 def summary() -> Summary:
     """Of what this process has recorded until now, while it goes on: which GPU work each range cost."""
-    return __getattr__("Summary").of_recording()
+    from .captures import Summary as loaded
+
+    return loaded.of_recording()
 
 
-def __getattr__(name: str) -> Any:
-    """What reads captures is imported at its first use."""
-    if name in _IN_CAPTURES:
-        from . import captures
+if not TYPE_CHECKING:
 
-        globals().update({each: getattr(captures, each) for each in _IN_CAPTURES})
-        return globals()[name]
-    raise AttributeError(f"module 'libprof' has no attribute {name!r}")
+    def __getattr__(name):
+        """What reads captures is imported at its first use."""
+        if name in _IN_CAPTURES:
+            from . import captures
+
+            globals().update({each: getattr(captures, each) for each in _IN_CAPTURES})
+            return globals()[name]
+        raise AttributeError(f"module 'libprof' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

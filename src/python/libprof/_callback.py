@@ -2,13 +2,12 @@
 """What the callbacks for trainers share: a recording around a training, and a range around each of its steps."""
 from __future__ import annotations
 
-import sys
 import weakref
 
 from . import _frameworks
 from ._library import Error, InvalidArgument
 from ._ranges import range_pop, range_push
-from .recording import is_recording, latest_start, start, step, stop
+from .recording import Started, is_recording, latest_start, say, start, step, warn_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,18 +15,20 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """Nothing here raises into a training, except for an option or value that does not exist."""
+    """Nothing here raises into a training, except for an option or value that does not exist, and with strict=True."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
+        self.options: dict[str, Any] = dict(options)
+        self.strict: bool = self.options.pop("strict", False)
         self.path: str | None = None
-        self.own: object = None  # the recording that this training has started
-        self.has_range = False
+        self.error: Error | None = None  # why the training's recording did not begin, or ended badly
+        self.own: Started | None = None  # the recording that this training has started
+        self.has_range: bool = False
 
     def begin(self, callback: object) -> None:
         """A recording that ends with the callback, if nothing ends it before: a training that fails need not say so."""
         self.end()
-        self.path = None
+        self.path = self.error = None
         if not is_recording():
             self._start(callback)
         _frameworks.leave_steps(True)
@@ -38,7 +39,12 @@ class Run:
         except InvalidArgument:
             raise
         except Error as failure:
-            _say(f"the training is not recorded: {failure}")
+            self.error = failure
+            if self.strict:
+                raise
+            line = f"the training is not recorded: {failure}"
+            say(line)
+            warn_of(line)
             return
         self.own = latest_start()
         weakref.finalize(callback, self.end)
@@ -62,18 +68,15 @@ class Run:
     def end(self) -> None:
         self._leave_range()
         _frameworks.leave_steps(False)
-        is_own = self.own is not None and self.own is latest_start() and is_recording()
-        self.own = None
-        if not is_own:
+        started, self.own = self.own, None
+        if started is None or started is not latest_start():
             return
-        try:
-            self.path = stop()
-        except Error as failure:
-            _say(str(failure))
-            return
-        if self.path is not None:
-            _say(f"recorded to {self.path}; see: prof report {self.path}")
-
-
-def _say(line: str) -> None:
-    print(f"libprof: {line}", file=sys.stderr)
+        if not started.is_over:
+            started.end()
+        self.path, self.error = started.path, started.error
+        if self.error is not None:
+            if self.strict:
+                raise self.error
+            warn_of(str(self.error))  # libprof.so has said it, too
+        elif self.path is not None:
+            say(f"recorded to {self.path}; see: prof report {self.path}")

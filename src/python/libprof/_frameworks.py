@@ -6,51 +6,41 @@ import ctypes
 import os
 import sys
 
-from ._library import InvalidArgument, prefix
+from ._library import prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_ACCEPTED = {"pytorch": ("ranges", "ops", "off"), "phases": ("on", "off"), "modules": ("off", "all")}
 
-
-def check(asked: dict[str, object]) -> None:
-    """Raises InvalidArgument for a value that does not exist."""
-    for name, value in asked.items():
-        is_depth = name == "modules" and str(value).isdecimal() and int(str(value)) > 0
-        if value is not None and value not in _ACCEPTED[name] and not is_depth:
-            or_depth = ", or a depth from 1 on" if name == "modules" else ""
-            raise InvalidArgument(f"{name}={value}: accepted are {', '.join(_ACCEPTED[name])}{or_depth}")
-
-
-def observe(asked: dict[str, object], **options: str | None) -> None:
+def observe(asked: dict[str, str], **options: str | None) -> None:
     """From the first call on, for the rest of the process: also where torch or jax is imported later. Nothing here
     raises: a program without these observations is recorded all the same."""
+    is_off = asked.get("pytorch") == "off"
     if _observers() is not None:
-        (detach if asked["pytorch"] == "off" else _attach)()
+        (detach if is_off else _attach)()
         return
-    if asked["pytorch"] == "off":
+    if is_off:
         return
     settings = dict(os.environ)
     for name, value in {**asked, **options}.items():
         if value is not None:
-            settings["PROF_" + name.upper()] = str(value)
+            settings["PROF_" + name.upper()] = value
     # The library has set the first in the environment of the C library, unless it names another tool.
     nvtx = _of_c_environment("NVTX_INJECTION64_PATH")
     settings["PROF_IMAGE_LIBRARY"] = settings["NVTX_INJECTION64_PATH"] = nvtx
     if not os.path.basename(nvtx).startswith("libprof.so"):
         return
     folder = os.path.join(prefix(), "share", "prof", "python")
-    scope = {"__name__": "prof_observer"}
+    scope: dict[str, Any] = {"__name__": "prof_observer"}
     try:
         with open(os.path.join(folder, "sitecustomize.py"), encoding="utf-8") as source:
             exec(compile(source.read(), "<libprof/sitecustomize.py>", "exec"), scope)
-        scope["observe"](folder, settings)  # type: ignore[operator]
+        scope["observe"](folder, settings)
     except Exception as failure:
-        from warnings import warn
+        from .recording import warn_of
 
-        warn(f"libprof: PyTorch and JAX are not observed: {failure}", RuntimeWarning, stacklevel=3)
+        warn_of(f"PyTorch and JAX are not observed: {failure}")
 
 
 def _observers() -> list[Any] | None:
@@ -82,4 +72,5 @@ def leave_steps(to_program: bool) -> None:
 def _of_c_environment(name: str) -> str:
     get = ctypes.CDLL(None).getenv
     get.restype = ctypes.c_char_p
-    return os.fsdecode(get(name.encode()) or b"")
+    value: bytes | None = get(name.encode())
+    return os.fsdecode(value or b"")

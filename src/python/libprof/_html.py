@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports as HTML, for notebooks: the columns that tables for people have, one unit of time a table."""
+from __future__ import annotations
+
 import html
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .captures import Column, Report, Table
 
 MOST_ROWS = 60
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _RIGHT = ' style="text-align:right"'
 
 
-def of_report(report):
+def of_report(report: Report) -> str:
     parts = [f"<p><b>{_escaped(report.title)}</b></p>"]
     parts += [f"<p>{_escaped(note)}</p>" for note in report.notes]
     parts += [of_table(table) for table in report.tables.values() if len(table)]
     return "".join(parts)
 
 
-def of_table(table):
+def of_table(table: Table) -> str:
     columns = [column for column in table.columns if column.title] or list(table.columns)
     values = {column.key: table.column(column.key) for column in columns}
     if all(column.unit for column in columns):  # a tree, whose names stand in a column of their own
@@ -33,14 +42,14 @@ def of_table(table):
     return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
 
 
-def _unit_of_time(times):
+def _unit_of_time(times: Iterable[Any]) -> tuple[int, str]:
     largest = max((abs(time) for time in times if time is not None), default=0)
     if not largest:
         return 1, ""
     return next(((scale, unit) for scale, unit in reversed(_TIMES) if largest >= 10 * scale), _TIMES[0])
 
 
-def _cell(value, column, scale):
+def _cell(value: Any, column: Column, scale: int) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -54,9 +63,9 @@ def _cell(value, column, scale):
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def _side(column):
+def _side(column: Column) -> str:
     return _RIGHT if column.unit else ""
 
 
-def _escaped(text):
+def _escaped(text: str) -> str:
     return html.escape(text.encode("utf-8", "replace").decode("utf-8"))

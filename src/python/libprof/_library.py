@@ -3,9 +3,16 @@
 
 One process has one libprof: under `prof run`, LD_PRELOAD or a CUDA injection it is there already, and that one is used.
 """
+from __future__ import annotations
+
 import ctypes
 import os
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
 SONAME = "libprof.so.0"
 _NOLOAD = 4  # RTLD_NOLOAD of Linux: a handle only if the library is loaded
@@ -27,7 +34,11 @@ class Failed(Error):
     """The system, the disk or CUPTI refused."""
 
 
-_ERRORS = {1: InvalidArgument, 2: WrongState, 3: Failed}
+class RecordingWarning(RuntimeWarning):
+    """A recording ended badly, or a trainer's did not begin: the program goes on without it, or with less of it."""
+
+
+_ERRORS: dict[int, type[Error]] = {1: InvalidArgument, 2: WrongState, 3: Failed}
 
 
 class Attributes(ctypes.Structure):
@@ -77,7 +88,7 @@ class ReportCell(ctypes.Structure):
 
 _SETTINGS = POINTER(c_char_p)
 # Of each function what it returns, and its parameters (prof/prof.h, prof/annotate.h, prof/read.h).
-_FUNCTIONS = {
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "prof_version": (c_char_p, []),
     "prof_last_error": (c_char_p, []),
     "prof_start": (c_int, [_SETTINGS]),
@@ -143,6 +154,7 @@ _FUNCTIONS = {
         c_int, [c_void_p, c_size_t, c_size_t, c_size_t, c_size_t, POINTER(c_void_p), POINTER(c_size_t)]),
     "prof_report_render": (c_void_p, [c_void_p, c_char_p, POINTER(c_size_t)]),
     "prof_free_text": (None, [c_void_p]),
+    "prof_capture_export": (c_int, [c_void_p, c_char_p, _SETTINGS]),
 }  # fmt: skip
 
 
@@ -151,7 +163,7 @@ def prefix() -> str:
     return os.path.dirname(os.path.abspath(__file__))
 
 
-def _open():
+def _open() -> ctypes.CDLL:
     everything = ctypes.CDLL(None)
     if hasattr(everything, "prof_version"):  # preloaded, or linked by the program
         return everything
@@ -166,7 +178,7 @@ def _open():
         raise ImportError(f"libprof: {path} cannot be loaded: {failure}") from None
 
 
-def _described(library):
+def _described(library: ctypes.CDLL) -> Any:
     for name, (returned, parameters) in _FUNCTIONS.items():
         try:
             function = getattr(library, name)
@@ -180,9 +192,9 @@ def _described(library):
     return library
 
 
-def _version_of(library):
+def _version_of(library: ctypes.CDLL) -> str:
     library.prof_version.restype = c_char_p
-    return library.prof_version().decode()
+    return str(library.prof_version().decode())
 
 
 def version() -> str:
@@ -193,7 +205,13 @@ def version() -> str:
 lib = _described(_open())
 
 
-def text_of(function):
+def with_errno(name: str) -> Any:
+    """The function of that name, whose errno is in ctypes.get_errno() after a call."""
+    returned, parameters = _FUNCTIONS[name]
+    return ctypes.CFUNCTYPE(returned, *parameters, use_errno=True)((name, lib))
+
+
+def text_of(function: Any) -> bytes:
     """What a function copies that takes a buffer and its size; it may grow between two calls."""
     size = 4096
     while True:
@@ -205,39 +223,71 @@ def text_of(function):
 
 
 def last_error() -> str:
-    return lib.prof_last_error().decode(errors="replace")
+    return str(lib.prof_last_error().decode(errors="replace"))
 
 
-def check(result):
+def error_of(result: int) -> Error:
+    """What a result other than PROF_OK stands for."""
+    return _ERRORS.get(result, Error)(last_error())
+
+
+def check(result: int) -> None:
     """Raises what the result of a function stands for, if it is a failure."""
     if result != 0:
-        raise _ERRORS.get(result, Error)(last_error())
+        raise error_of(result)
 
 
-def check_handle(handle, refused=Failed):
+def check_handle(handle: int | None, refused: type[Error] = Failed) -> int:
     """An object of prof/read.h, or the reason why there is none."""
     if not handle:
         raise refused(last_error())
     return handle
 
 
-def settings(values):
+def file_error(path: str) -> Exception:
+    """After a function of with_errno() has failed: what the system refused, else why the file is none of libprof's."""
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number), path) if number else Failed(last_error())
+
+
+def encoded(text: object, what: str, errors: str = "surrogateescape") -> bytes:
+    """A text for a C function, which would end it at a NUL."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what}: a str is expected, not {type(text).__name__}")
+    out = str.encode(text, "utf-8", errors)  # a subclass may have methods of its own
+    if b"\0" in out:
+        raise InvalidArgument(f"{what}: it has a NUL character")
+    return out
+
+
+def path_of(path: str | bytes | os.PathLike[str] | os.PathLike[bytes], what: str = "path") -> str:
+    """Absolute: the program may change its directory later."""
+    text = os.fsdecode(path)
+    if "\0" in text:
+        raise InvalidArgument(f"{what}: it has a NUL character")
+    return os.path.abspath(text)
+
+
+def settings(values: Mapping[str, object] | Iterable[tuple[str, object]]) -> Any:
     """"name=value" for each, as the C functions take it. Lists are joined by commas; True and False are 1 and 0; what is
     None is left to the environment and the defaults."""
     pairs = values.items() if hasattr(values, "items") else values
-    texts = [f"{name}={_text(value)}".encode("utf-8", "surrogateescape") for name, value in pairs
-             if value is not None]  # fmt: skip
+    texts = [encoded(f"{name}={text_of_value(name, value)}", name) for name, value in pairs if value is not None]
     return (c_char_p * (len(texts) + 1))(*texts, None)
 
 
-def _text(value):
+def text_of_value(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, (list, tuple, set, frozenset)):
-        return ",".join(map(_text, value))
-    return os.fspath(value) if hasattr(value, "__fspath__") else str(value)
+        return ",".join(text_of_value(name, each) for each in value)
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsdecode(value)
+    if hasattr(type(value), "__index__") or hasattr(type(value), "__float__"):
+        return str(value)
+    raise TypeError(f"{name}: a text, number, path or list of them is expected, not {type(value).__name__}")
 
 
-def decode(text):
+def decode(text: bytes) -> str:
     """A name is bytes of the process, almost always UTF-8; others are kept as surrogates."""
-    return None if text is None else text.decode("utf-8", "surrogateescape")
+    return text.decode("utf-8", "surrogateescape")

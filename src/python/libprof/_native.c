@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <structmember.h>
 
 /* Until bind() the functions do nothing. */
@@ -34,29 +35,65 @@ typedef struct {
     prof_attributes attributes;
 } range_object;
 
-/* The UTF-8 of a name; "?" for characters that have none (lone surrogates). NULL with an error of Python's. */
+/* The UTF-8 of a name; "?" for characters that have none (lone surrogates). NULL with an error of Python's, also for a
+ * name with a NUL, which would end it. */
 static const char* text_of(PyObject* name, PyObject** bytes) {
-    const char* text = PyUnicode_AsUTF8AndSize(name, NULL);
-    if (text != NULL) return text;
-    if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return NULL;
-    PyErr_Clear();
-    *bytes = PyUnicode_AsEncodedString(name, "utf-8", "replace");
-    return *bytes == NULL ? NULL : PyBytes_AsString(*bytes);
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(name, &size);
+    if (text == NULL) {
+        if (!PyErr_ExceptionMatches(PyExc_UnicodeError)) return NULL;
+        PyErr_Clear();
+        *bytes = PyUnicode_AsEncodedString(name, "utf-8", "replace");
+        if (*bytes == NULL) return NULL;
+        text = PyBytes_AsString(*bytes);
+        size = PyBytes_Size(*bytes);
+    }
+    if (strlen(text) == (size_t)size) return text;
+    Py_CLEAR(*bytes);
+    PyErr_SetString(PyExc_ValueError, "range: the name has a NUL character");
+    return NULL;
 }
 
-/* 0, or -1 with an error of Python's. */
+/* Whether the methods of the object are those of NumPy, which have no effects. */
+static int is_of_numpy(PyObject* given) {
+    if (Py_TYPE(Py_TYPE(given)) != &PyType_Type) return 0; /* a metaclass may have methods of its own */
+    PyObject* const module = PyObject_GetAttrString((PyObject*)Py_TYPE(given), "__module__");
+    if (module == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    const int is = PyUnicode_Check(module) && PyUnicode_CompareWithASCIIString(module, "numpy") == 0;
+    Py_DECREF(module);
+    return is;
+}
+
+/* 0, or -1 with an error of Python's. Of numbers, other types than Python's and NumPy's are left out: their methods may
+ * do anything, as a tensor's wait for the GPU. */
 static int read_payload(PyObject* given, prof_attributes* out) {
     if (PyFloat_Check(given)) {
         out->payload_type = PROF_PAYLOAD_F64;
         out->payload.f64 = PyFloat_AsDouble(given);
         return 0;
     }
-    if (!PyIndex_Check(given)) {
-        PyErr_SetString(PyExc_TypeError, "payload: a number is expected, int or float");
-        return -1;
+    if (!PyLong_Check(given)) {
+        if (!PyNumber_Check(given)) {
+            PyErr_SetString(PyExc_TypeError, "payload: a number is expected, int or float");
+            return -1;
+        }
+        if (!is_of_numpy(given)) return 0;
     }
     PyObject* const number = PyNumber_Index(given);
-    if (number == NULL) return -1;
+    if (number == NULL) { /* NumPy's reals, and arrays of several numbers, which have no payload */
+        PyErr_Clear();
+        const double real = PyFloat_AsDouble(given);
+        if (PyErr_Occurred() != NULL) {
+            PyErr_Clear();
+            return 0;
+        }
+        out->payload_type = PROF_PAYLOAD_F64;
+        out->payload.f64 = real;
+        return 0;
+    }
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
     if (overflow > 0) {
@@ -148,9 +185,34 @@ static PyObject* range_attributes(PyObject* object, void* unused) {
     return Py_None;
 }
 
+/* (name, color, category, payload), for copies and pickles. */
+static PyObject* range_given(PyObject* object, PyObject* unused) {
+    (void)unused;
+    const range_object* const self = (const range_object*)object;
+    const prof_attributes* const has = &self->attributes;
+    PyObject* payload = NULL;
+    switch (has->payload_type) {
+        case PROF_PAYLOAD_U64:
+            payload = PyLong_FromUnsignedLongLong(has->payload.u64);
+            break;
+        case PROF_PAYLOAD_I64:
+            payload = PyLong_FromLongLong(has->payload.i64);
+            break;
+        case PROF_PAYLOAD_F64:
+            payload = PyFloat_FromDouble(has->payload.f64);
+            break;
+        default:
+            payload = Py_None;
+            Py_INCREF(payload);
+    }
+    if (payload == NULL) return NULL;
+    return Py_BuildValue("OIIN", self->name, (unsigned)has->color, (unsigned)has->category, payload);
+}
+
 static PyMethodDef range_methods[] = {
     {"__enter__", range_enter, METH_NOARGS, "Begins the range on the calling thread."},
     {"__exit__", (PyCFunction)(void (*)(void))range_exit, METH_FASTCALL, "Ends it."},
+    {"_given", range_given, METH_NOARGS, "Its name, color, category and payload."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -172,6 +234,21 @@ static PyType_Slot range_slots[] = {
 static PyType_Spec range_spec = {
     "libprof._native.Range", (int)sizeof(range_object), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, range_slots,
 };
+
+static PyObject* range_type;
+
+/* __enter__ as a function: one object for all ranges, which _dynamo.py knows. */
+static PyObject* native_enter(PyObject* module, PyObject* object) {
+    (void)module;
+    if (range_type == NULL || !PyObject_TypeCheck(object, (PyTypeObject*)range_type)) {
+        PyErr_SetString(PyExc_TypeError, "range_enter: a range is expected");
+        return NULL;
+    }
+    const range_object* const self = (const range_object*)object;
+    range_push(self->text, self->has_attributes ? &self->attributes : NULL);
+    Py_INCREF(Py_None);
+    return Py_None;
+}
 
 static PyObject* native_push(PyObject* module, PyObject* name) {
     (void)module;
@@ -208,6 +285,7 @@ static PyObject* native_bind(PyObject* module, PyObject* arguments) {
 
 static PyMethodDef native_methods[] = {
     {"range_push", native_push, METH_O, "Begins a range on the calling thread."},
+    {"range_enter", native_enter, METH_O, "Begins the range on the calling thread."},
     {"range_pop", native_pop, METH_NOARGS, "Ends the latest range of the calling thread."},
     {"bind", native_bind, METH_VARARGS, "Takes the addresses of prof_range_push_with and prof_range_pop."},
     {NULL, NULL, 0, NULL},
@@ -221,9 +299,10 @@ static struct PyModuleDef native_module = {
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject* const module = PyModule_Create(&native_module);
     if (module == NULL) return NULL;
-    PyObject* const type = PyType_FromSpec(&range_spec);
-    if (type == NULL || PyModule_AddObject(module, "Range", type) != 0) {
-        Py_XDECREF(type);
+    if (range_type == NULL) range_type = PyType_FromSpec(&range_spec); /* it lives as long as the process */
+    Py_XINCREF(range_type);
+    if (range_type == NULL || PyModule_AddObject(module, "Range", range_type) != 0) {
+        Py_XDECREF(range_type);
         Py_DECREF(module);
         return NULL;
     }

@@ -5,24 +5,28 @@ from __future__ import annotations
 import ctypes
 import functools
 
-from ._library import Attributes, lib
-
-try:
-    from . import _native
-
-    _native.bind(*(ctypes.cast(each, ctypes.c_void_p).value for each in (lib.prof_range_push_with, lib.prof_range_pop)))
-except ImportError:
-    from . import _fallback as _native  # type: ignore[no-redef]
+from . import _dynamo
+from ._library import Attributes, encoded, lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+
+    from . import _native
 
     Function = TypeVar("Function", bound=Callable[..., Any])
+else:
+    try:
+        from . import _native
 
-range_push = _native.range_push
-range_pop = _native.range_pop
+        _native.bind(*(ctypes.cast(each, ctypes.c_void_p).value for each in (lib.prof_range_push_with, lib.prof_range_pop)))
+    except ImportError:
+        from . import _fallback as _native
+
+range_push: Callable[[str], None] = _native.range_push
+range_pop: Callable[[], None] = _native.range_pop
+_enter = _native.range_enter
 
 
 class range(_native.Range):
@@ -44,20 +48,32 @@ class range(_native.Range):
     ``with range(...)``: other tasks of the thread would run in it.
 
     color is 0xAARRGGBB; category a number, named by name_category(); payload a number of the program's, such as bytes
-    or tokens. One object may be used any number of times, also nested and by several threads.
+    or tokens, of Python's or NumPy's types: of others, such as tensors, whose value would have to be waited for, there is
+    no payload. One object may be used any number of times, also nested and by several threads. It can be copied and
+    pickled. What torch.compile compiles has no such ranges: they break no graph, and are not recorded there.
     """
 
     __slots__ = ()
 
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, Any]]:
+        name, color, category, payload = self._given()
+        return (name,), {"color": color, "category": category, "payload": payload}
+
     def __call__(self, function: Function) -> Function:
-        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        if not callable(function):
+            raise TypeError(f"range: a function is expected, not {type(function).__name__}")
+        called: Any = function
+        while isinstance(called, functools.partial):
+            called = called.func
+        code = getattr(called, "__code__", None) or getattr(getattr(type(called), "__call__", None), "__code__", None)
+        flags = getattr(code, "co_flags", 0)
         is_generator, is_coroutine, is_async_generator = flags & 0x20, flags & 0x80, flags & 0x200
         if is_async_generator:
             raise TypeError("range: an async generator has no range of its own; give one to the function that iterates it")
         if is_coroutine:
 
             @functools.wraps(function)
-            async def inside(*arguments, **keywords):
+            async def inside(*arguments: Any, **keywords: Any) -> Any:
                 number = range_start(self)
                 try:
                     return await function(*arguments, **keywords)
@@ -67,7 +83,7 @@ class range(_native.Range):
         elif is_generator:
 
             @functools.wraps(function)
-            def inside(*arguments, **keywords):
+            def inside(*arguments: Any, **keywords: Any) -> Any:
                 number = range_start(self)
                 try:
                     return (yield from function(*arguments, **keywords))
@@ -75,15 +91,14 @@ class range(_native.Range):
                     range_end(number)
 
         else:
-            enter, leave = self.__enter__, self.__exit__
 
             @functools.wraps(function)
-            def inside(*arguments, **keywords):
-                enter()
+            def inside(*arguments: Any, **keywords: Any) -> Any:
+                _enter(self)
                 try:
                     return function(*arguments, **keywords)
                 finally:
-                    leave(None, None, None)
+                    range_pop()
 
         return inside  # type: ignore[return-value]
 
@@ -97,7 +112,8 @@ def range_start(name: range | str) -> int:
     >>> number = range_start("prefetch")
     >>> range_end(number)
     """
-    return lib.prof_range_start(*_described(name if isinstance(name, range) else range(name)))
+    number: int = lib.prof_range_start(*_described(name if isinstance(name, range) else range(name)))
+    return number
 
 
 def range_end(number: int) -> None:
@@ -105,22 +121,28 @@ def range_end(number: int) -> None:
     lib.prof_range_end(number)
 
 
-def mark(name: str, *, color: int | None = None, category: int | None = None, payload: float | None = None) -> None:
+def mark(name: str, *, color: int | None = None, category: int | None = None,
+         payload: SupportsFloat | SupportsIndex | None = None) -> None:  # fmt: skip
     """An instant in the trace."""
     lib.prof_mark(*_described(range(name, color=color, category=category, payload=payload)))
 
 
-def counter(name: str, value: float) -> None:
+def counter(name: str, value: SupportsFloat | SupportsIndex) -> None:
     """The value of a counter from now on: a track in traces, and a row of the report "counters"."""
-    lib.prof_counter(name.encode("utf-8", "replace"), value)
+    lib.prof_counter(encoded(name, "counter", "replace"), value)
 
 
 def name_category(category: int, name: str) -> None:
     """Gives the ranges' category of that number a name."""
-    lib.prof_name_category(category, name.encode("utf-8", "replace"))
+    if not isinstance(category, int) or not 0 <= category <= 0xFFFFFFFF:
+        raise ValueError("category: an integer from 0 to 0xFFFFFFFF is expected")
+    lib.prof_name_category(category, encoded(name, "name_category", "replace"))
 
 
-def _described(named: range):
+def _described(named: range) -> tuple[bytes, Attributes | None]:
     """Arguments of a C function that takes a name and attributes."""
     attributes = named._attributes
-    return named.name.encode("utf-8", "replace"), None if attributes is None else Attributes.from_buffer_copy(attributes)
+    return str.encode(named.name, "utf-8", "replace"), None if attributes is None else Attributes.from_buffer_copy(attributes)
+
+
+_dynamo.leave_out(range, (_enter, range_push, range_pop))

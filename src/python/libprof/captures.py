@@ -4,47 +4,130 @@ from __future__ import annotations
 
 import ctypes
 import os
-import weakref
+import sys
 
 from . import _library
-from ._library import InvalidArgument, check, check_handle, decode, lib, settings
+from ._library import (InvalidArgument, WrongState, check, check_handle, decode, encoded, file_error, lib, path_of,
+                       settings, text_of_value, with_errno)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Callable, Iterator
+    from types import TracebackType
+    from typing import Any, Literal, TypeVar
 
     import pandas
     import polars
     import pyarrow
 
+    Format = Literal["table", "csv", "json", "markdown"]
+    Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+    Self = TypeVar("Self", bound="_Closable")
 
-class _Handle:
-    """An object of prof/read.h, which is closed with this one."""
-
-    __slots__ = ("_handle", "__weakref__")
-
-    def __init__(self, handle: int, close: Any) -> None:
-        self._handle = handle
-        weakref.finalize(self, close, handle).atexit = False
+_open = with_errno("prof_capture_open")
+_export = with_errno("prof_capture_export")
+_ENDINGS: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown", ".txt": "table"}
 
 
-def load(path: str | os.PathLike[str]) -> Capture:
+class _Object:
+    """An object of prof/read.h. It lives as long as something refers to this: so no thread's close() frees what another
+    thread is reading."""
+
+    __slots__ = ("handle", "_close")
+
+    def __init__(self, handle: int, close: Callable[[int], None]) -> None:
+        self.handle, self._close = handle, close
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():
+            self._close(self.handle)
+
+
+class _Closable:
+    """What has an object of prof/read.h. It never changes, so that a copy is the same object."""
+
+    __slots__ = ("_object", "__weakref__")
+
+    _object: _Object | None
+
+    @property
+    def _of(self) -> _Object:
+        """For the caller to hold while it uses the handle."""
+        of = self._object
+        if of is None:
+            raise WrongState(f"this {type(self).__name__.lower()} is closed")
+        return of
+
+    def close(self) -> None:
+        """Frees its memory, once no other thread reads it and nothing was made of it that needs it. Using it later raises
+        WrongState; what was read before stays."""
+        self._object = None
+
+    def __copy__(self: Self) -> Self:
+        return self
+
+    def __deepcopy__(self: Self, memo: object) -> Self:
+        return self
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 traceback: TracebackType | None) -> None:  # fmt: skip
+        self.close()
+
+
+def load(path: Path) -> Capture:
     """Reads a capture file, also of a process that died or still records; or a trace of torch.profiler.
 
     >>> capture = load(example_capture)
     >>> capture.report("kernels").to_dicts()[0]["name"][:9]
     'sm90_xmma'
 
-    Raises Error if there is no such file, or it is no capture.
+    Raises OSError, such as FileNotFoundError, if the file cannot be opened, and Error if it is no capture.
     """
-    return Capture(check_handle(lib.prof_capture_open(os.fsencode(path))))
+    return Capture(path)
+
+
+def _write(path: str, text: str) -> None:
+    """The file appears whole or not at all; one that exists is replaced. A terminal, pipe or device is written in
+    place."""
+    data = text.encode("utf-8", "surrogateescape")
+    in_place = os.path.exists(path) and not os.path.isfile(path)
+    written = path if in_place else f"{path}.tmp-{os.getpid()}"
+    try:
+        with open(written, "wb") as file:
+            file.write(data)
+        if not in_place:
+            os.replace(written, path)
+    except OSError as failure:
+        if not in_place:
+            try:
+                os.unlink(written)
+            except OSError:
+                pass
+        raise OSError(failure.errno, failure.strerror, path) from None
+
+
+def _format_of(path: str, format: str | None) -> str:
+    """What the ending of the file's name says, if nothing else does."""
+    if format is not None:
+        return format
+    ending = os.path.splitext(path)[1]
+    if ending not in _ENDINGS:
+        raise InvalidArgument(f"{path}: the name ends in none of {', '.join(_ENDINGS)}; give a format")
+    return _ENDINGS[ending]
 
 
 class Drop:
     """Records that could not be kept, of one cause, and what to do about it."""
 
     __slots__ = ("cause", "count", "what", "remedy")
+
+    cause: str
+    count: int
+    what: str
+    remedy: str
 
     def __init__(self, given: _library.Drop) -> None:
         self.cause, self.count = given.cause.decode(), given.count
@@ -54,52 +137,86 @@ class Drop:
         return f"Drop({self.count} {self.what}: {self.remedy})"
 
 
-class Capture(_Handle):
-    """A capture file, read into memory."""
+class Capture(_Closable):
+    """A capture file, read into memory. A copy is the same object. Pickled it is its path, so that the file is read
+    where it is unpickled."""
 
-    __slots__ = ()
+    __slots__ = ("path",)
 
-    def __init__(self, handle: int) -> None:
-        super().__init__(handle, lib.prof_capture_close)
+    path: str  # absolute
+
+    def __init__(self, path: Path) -> None:
+        self.path = path_of(path)
+        handle = _open(os.fsencode(self.path))
+        if not handle:
+            raise file_error(self.path)
+        self._object = _Object(handle, lib.prof_capture_close)
+
+    def __reduce__(self) -> tuple[Callable[[str], Capture], tuple[str]]:
+        return load, (self.path,)
 
     @property
     def title(self) -> str:
         """Which process it is, for how long it was recorded, and its GPUs."""
-        return decode(lib.prof_capture_title(self._handle))
+        of = self._of
+        return decode(lib.prof_capture_title(of.handle))
 
     @property
     def properties(self) -> dict[str, str]:
         """Command, host, pid, rank and so on: docs/reference/capture-format.md."""
-        keys = [lib.prof_capture_property_key(self._handle, index)
-                for index in range(lib.prof_capture_property_count(self._handle))]  # fmt: skip
-        return {decode(key): decode(lib.prof_capture_property(self._handle, key)) for key in keys}
+        of = self._of
+        keys = [lib.prof_capture_property_key(of.handle, index)
+                for index in range(lib.prof_capture_property_count(of.handle))]  # fmt: skip
+        return {decode(key): decode(lib.prof_capture_property(of.handle, key)) for key in keys}
 
     @property
     def notes(self) -> list[str]:
         """What to know before trusting the numbers, one line each: docs/guide/notes.md."""
-        return [decode(lib.prof_capture_note(self._handle, index))
-                for index in range(lib.prof_capture_note_count(self._handle))]  # fmt: skip
+        of = self._of
+        return [decode(lib.prof_capture_note(of.handle, index))
+                for index in range(lib.prof_capture_note_count(of.handle))]  # fmt: skip
 
     @property
     def drops(self) -> list[Drop]:
         """Records that could not be kept, by cause."""
-        return _drops(self._handle, lib.prof_capture_drop_count, lib.prof_capture_get_drop)
+        of = self._of
+        return _drops(of.handle, lib.prof_capture_drop_count, lib.prof_capture_get_drop)
 
     def report(self, name: str = "gpu-projection", **options: Any) -> Report:
         """The report of that name, with the options of `prof report`: fold, adopt, nvtx_domain_include,
         nvtx_domain_exclude, kernel_names, rows, depth, width, sort, limit; of a part: range (one or a list), steps
         ("3:8"), skip_first, from_, to, step_range. reports() names them all."""
-        pairs = [(option.rstrip("_"), one) for option, value in options.items()
-                 for one in (value if option == "range" and isinstance(value, (list, tuple)) else [value])]  # fmt: skip
-        return Report(check_handle(lib.prof_report_open(self._handle, name.encode(), settings(pairs)), InvalidArgument), name,
-                      self.title)  # fmt: skip
+        return Report(self, name, _pairs(options))
 
     def summary(self, **options: Any) -> Summary:
         """The GPU projection as plain objects, with the options fold, adopt and nvtx_domain_... of report()."""
-        return Summary(check_handle(lib.prof_capture_summary(self._handle, settings(options)), InvalidArgument))
+        of = self._of
+        return Summary(check_handle(lib.prof_capture_summary(of.handle, settings(options)), InvalidArgument))
+
+    def export(self, path: Path | None = None, **options: Any) -> str:
+        """Writes the capture as a Chrome trace for Perfetto, as `prof export` does, with the options adopt, range, steps,
+        skip_first, from_, to and step_range of report(). The path must end in .json or .json.gz; without one the trace
+        lies beside the capture. Returns its path.
+
+        Raises OSError if the file cannot be written; a file that exists is replaced only by a whole trace.
+        """
+        of = self._of
+        if path is None:
+            place = os.path.splitext(self.path)[0] + ".trace.json.gz"
+        else:
+            place = path_of(path)
+        if not place.endswith((".json", ".json.gz")):
+            raise InvalidArgument(f"{place}: the name of a trace ends in .json or .json.gz")
+        if os.path.exists(place) and os.path.exists(self.path) and os.path.samefile(place, self.path):
+            raise InvalidArgument(f"{place}: the trace would replace what it is made of")
+        result = _export(of.handle, os.fsencode(place), settings(_pairs(options)))
+        if result == 3:  # PROF_FAILED
+            raise file_error(place)
+        check(result)
+        return place
 
     def __repr__(self) -> str:
-        return f"<libprof capture: {self.title}>"
+        return f"<libprof capture: {self.path if self._object is None else self.title}>"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
@@ -158,21 +275,28 @@ class Row:
         return f"Row({self.path!r}: {self.count} times, host {self.host_ns} ns, GPU {self.gpu_sum_ns} ns)"
 
 
-class Summary(_Handle):
+class Summary:
     """The GPU projection: which GPU work each range cost. Parents come before their children; the rows (no range),
-    (ambiguous) and (unmatched) come last. gpu_self_ns over all rows is total_gpu_ns."""
+    (ambiguous) and (unmatched) come last. gpu_self_ns over all rows is total_gpu_ns. It is a value: it can be copied and
+    pickled."""
 
     __slots__ = ("rows", "drops", "total_gpu_ns")
 
+    rows: list[Row]
+    drops: list[Drop]
+    total_gpu_ns: int
+
     def __init__(self, handle: int) -> None:
-        super().__init__(handle, lib.prof_summary_close)
-        self.total_gpu_ns: int = lib.prof_summary_total_gpu_ns(handle)
-        self.drops: list[Drop] = _drops(handle, lib.prof_summary_drop_count, lib.prof_summary_get_drop)
-        given = _library.SummaryRow()
-        self.rows: list[Row] = []
-        for index in range(lib.prof_summary_row_count(handle)):
-            check(lib.prof_summary_get_row(handle, index, given, ctypes.sizeof(given)))
-            self.rows.append(Row(given))
+        try:
+            self.total_gpu_ns = lib.prof_summary_total_gpu_ns(handle)
+            self.drops = _drops(handle, lib.prof_summary_drop_count, lib.prof_summary_get_drop)
+            given = _library.SummaryRow()
+            self.rows = []
+            for index in range(lib.prof_summary_row_count(handle)):
+                check(lib.prof_summary_get_row(handle, index, given, ctypes.sizeof(given)))
+                self.rows.append(Row(given))
+        finally:
+            lib.prof_summary_close(handle)
 
     @classmethod
     def of_recording(cls) -> Summary:
@@ -220,6 +344,31 @@ class Summary(_Handle):
 
         return pyarrow.Table.from_pylist(self.to_dicts())
 
+    def export(self, path: Path, format: Literal["csv", "json"] | None = None) -> str:
+        """Writes the rows as a file, whose ending, .csv or .json, decides the format if none is given. In JSON they are
+        "rows", beside "total_gpu_ns" and "dropped" by cause. Returns the path. Raises OSError if it cannot be
+        written."""
+        place = path_of(path)
+        kind = _format_of(place, format)
+        if kind == "csv":
+            import csv
+            import io
+
+            out = io.StringIO()
+            writer = csv.DictWriter(out, Row.__slots__, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self.to_dicts())
+            text = out.getvalue()
+        elif kind == "json":
+            import json
+
+            dropped = {drop.cause: drop.count for drop in self.drops}
+            text = json.dumps({"total_gpu_ns": self.total_gpu_ns, "dropped": dropped, "rows": self.to_dicts()}, indent=1)
+        else:
+            raise InvalidArgument(f"format={kind}: a summary is written as csv or json")
+        _write(place, text + ("\n" if kind == "json" else ""))
+        return place
+
     def __repr__(self) -> str:
         return f"<libprof summary: {len(self.rows)} rows, {self.total_gpu_ns} ns of GPU work>"
 
@@ -229,6 +378,12 @@ class Column:
     ("ns", "bytes", "share", "percent", "count", "identity", "time_ns" or "")."""
 
     __slots__ = ("key", "title", "unit", "_index", "_type")
+
+    key: str
+    title: str
+    unit: str
+    _index: int
+    _type: int
 
     _UNITS = ("", "count", "identity", "ns", "time_ns", "bytes", "share", "percent")
 
@@ -244,29 +399,49 @@ _INTEGER, _UNSIGNED, _REAL, _BOOLEAN, _TEXT = 1, 2, 3, 4, 5
 
 
 class Table:
-    """A table of a report, with typed columns and exact values: nothing is rounded."""
+    """A table of a report, with typed columns and exact values: nothing is rounded. Pickled it is its values."""
 
-    __slots__ = ("key", "heading", "columns", "totals", "_report", "_index", "_rows")
+    __slots__ = ("key", "heading", "columns", "totals", "_report", "_index", "_rows", "_kept")
+
+    key: str
+    heading: str
+    columns: list[Column]
+    totals: dict[str, Any]
+    _report: Report | None
+    _index: int
+    _rows: int
+    _kept: list[list[Any]] | None  # of an unpickled table: the columns
 
     def __init__(self, report: Report, index: int) -> None:
+        of = report._of
         given = _library.ReportTable()
-        check(lib.prof_report_get_table(report._handle, index, given, ctypes.sizeof(given)))
+        check(lib.prof_report_get_table(of.handle, index, given, ctypes.sizeof(given)))
         self.key, self.heading = given.key.decode(), decode(given.heading)
-        self._report, self._index, self._rows = report, index, given.rows
-        self.columns: list[Column] = []
+        self._report, self._index, self._rows, self._kept = report, index, int(given.rows), None
+        self.columns = []
         described = _library.ReportColumn()
         for column in range(given.columns):
-            check(lib.prof_report_get_column(report._handle, index, column, described, ctypes.sizeof(described)))
+            check(lib.prof_report_get_column(of.handle, index, column, described, ctypes.sizeof(described)))
             self.columns.append(Column(column, described))
-        self.totals = {lib.prof_report_total_key(report._handle, index, total).decode(): self._total(total)
+        self.totals = {lib.prof_report_total_key(of.handle, index, total).decode(): self._total(of, total)
                        for total in range(given.totals)}  # fmt: skip
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = [self._values(column) for column in self.columns]
+        return _table, (self.key, self.heading, self.columns, self.totals, self._rows, values)
+
+    def __copy__(self) -> Table:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Table:
+        return self
 
     def __len__(self) -> int:
         return self._rows
 
-    def _total(self, index: int) -> Any:
+    def _total(self, of: _Object, index: int) -> Any:
         cell = _library.ReportCell()
-        check(lib.prof_report_get_total(self._report._handle, self._index, index, cell, ctypes.sizeof(cell)))
+        check(lib.prof_report_get_total(of.handle, self._index, index, cell, ctypes.sizeof(cell)))
         if cell.type == _TEXT:
             return decode(ctypes.string_at(cell.text, cell.text_size))
         return {_INTEGER: cell.integer, _UNSIGNED: cell.integer % 2**64, _REAL: cell.real,
@@ -280,7 +455,11 @@ class Table:
         raise KeyError(f"{key}: the columns are {', '.join(each.key for each in self.columns)}")
 
     def _values(self, column: Column) -> list[Any]:
-        where = (self._report._handle, self._index, column._index, 0, self._rows)
+        if self._report is None:
+            assert self._kept is not None
+            return list(self._kept[column._index])
+        of = self._report._of
+        where = (of.handle, self._index, column._index, 0, self._rows)
         if column._type == _TEXT:
             texts, sizes = (ctypes.c_void_p * self._rows)(), (ctypes.c_size_t * self._rows)()
             check(lib.prof_report_read_texts(*where, texts, sizes))
@@ -294,8 +473,10 @@ class Table:
             return [None] * self._rows
         integers = (ctypes.c_int64 * self._rows)()
         check(lib.prof_report_read_integers(*where, integers, present))
-        kind = {_INTEGER: int, _BOOLEAN: bool, _UNSIGNED: lambda bits: bits % 2**64}[column._type]
-        return [kind(value) if there else None for value, there in zip(integers, present)]
+        if column._type == _BOOLEAN:
+            return [bool(value) if there else None for value, there in zip(integers, present)]
+        wraps = 2**64 if column._type == _UNSIGNED else 0
+        return [(value % wraps if wraps else value) if there else None for value, there in zip(integers, present)]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The values of every column, by its key."""
@@ -346,28 +527,52 @@ class Table:
         return of_table(self)
 
 
-class Report(_Handle):
+def _table(key: str, heading: str, columns: list[Column], totals: dict[str, Any], rows: int,
+           values: list[list[Any]]) -> Table:  # fmt: skip
+    """An unpickled table."""
+    out = Table.__new__(Table)
+    out.key, out.heading, out.columns, out.totals = key, heading, columns, totals
+    out._report, out._index, out._rows, out._kept = None, 0, rows, values
+    return out
+
+
+class Report(_Closable):
     """One report of a capture. `tables` has its tables by their keys; the methods of a table that a report has, too, are
-    those of its first. In a notebook it shows itself; print() shows what `prof report` shows."""
+    those of its first. In a notebook it shows itself; print() shows what `prof report` shows.
 
-    __slots__ = ("name", "title", "tables")
+    A copy is the same object. Pickled it is its tables and notes; an unpickled report reads its capture again when it is
+    rendered or exported.
+    """
 
-    def __init__(self, handle: int, name: str, title: str) -> None:
-        super().__init__(handle, lib.prof_report_close)
-        self.name, self.title = name, title
-        tables = [Table(self, index) for index in range(lib.prof_report_table_count(handle))]
-        self.tables: dict[str, Table] = {table.key: table for table in tables}
+    __slots__ = ("name", "title", "path", "tables", "notes", "_options")
+
+    name: str
+    title: str
+    path: str  # of the capture
+    tables: dict[str, Table]
+    notes: list[str]  # what to know before trusting the numbers, one line each
+    _options: list[tuple[str, str]]
+
+    def __init__(self, capture: Capture, name: str, options: list[tuple[str, str]]) -> None:
+        self.name, self.title, self.path, self._options = name, capture.title, capture.path, options
+        self._object = of = self._opened(capture)
+        tables = [Table(self, index) for index in range(lib.prof_report_table_count(of.handle))]
+        self.tables = {table.key: table for table in tables}
+        self.notes = [decode(lib.prof_report_note(of.handle, index))
+                      for index in range(lib.prof_report_note_count(of.handle))]  # fmt: skip
+
+    def _opened(self, capture: Capture) -> _Object:
+        of = capture._of
+        handle = lib.prof_report_open(of.handle, encoded(self.name, "report"), settings(self._options))
+        return _Object(check_handle(handle, InvalidArgument), lib.prof_report_close)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _report, (self.name, self.title, self.path, self.tables, self.notes, self._options)
 
     @property
     def table(self) -> Table:
         """The first table: the report's own."""
         return next(iter(self.tables.values()))
-
-    @property
-    def notes(self) -> list[str]:
-        """What to know before trusting the numbers, one line each."""
-        return [decode(lib.prof_report_note(self._handle, index))
-                for index in range(lib.prof_report_note_count(self._handle))]  # fmt: skip
 
     @property
     def gains(self) -> list[dict[str, Any]] | None:
@@ -415,16 +620,23 @@ class Report(_Handle):
         """Table.to_arrow of the first table."""
         return self.table.to_arrow()
 
-    def render(self, format: str = "table") -> str:
+    def render(self, format: Format = "table") -> str:
         """The report as `prof report` writes it: "table", "csv", "json" or "markdown"."""
-        size = ctypes.c_size_t()
-        text = lib.prof_report_render(self._handle, format.encode(), size)
+        of, size = self._of, ctypes.c_size_t()
+        text = lib.prof_report_render(of.handle, encoded(format, "format"), size)
         if not text:
             raise InvalidArgument(_library.last_error())
         try:
             return decode(ctypes.string_at(text, size.value))
         finally:
             lib.prof_free_text(text)
+
+    def export(self, path: Path, format: Format | None = None) -> str:
+        """Writes what render() returns as a file, whose ending decides the format if none is given: .csv, .json, .md or
+        .txt. Returns the path. Raises OSError if it cannot be written."""
+        place = path_of(path)
+        _write(place, self.render(_format_of(place, format)))  # type: ignore[arg-type]
+        return place
 
     def __str__(self) -> str:
         return self.render()
@@ -436,6 +648,33 @@ class Report(_Handle):
         from ._html import of_report
 
         return of_report(self)
+
+
+class _UnpickledReport(Report):
+    __slots__ = ()
+
+    @property
+    def _of(self) -> _Object:
+        if self._object is _UNREAD:
+            self._object = self._opened(load(self.path))
+        return super()._of
+
+
+_UNREAD = _Object(0, lambda handle: None)
+
+
+def _report(name: str, title: str, path: str, tables: dict[str, Table], notes: list[str],
+            options: list[tuple[str, str]]) -> Report:  # fmt: skip
+    out = _UnpickledReport.__new__(_UnpickledReport)
+    out.name, out.title, out.path, out.tables, out.notes, out._options = name, title, path, tables, notes, options
+    out._object = _UNREAD
+    return out
+
+
+def _pairs(options: dict[str, Any]) -> list[tuple[str, str]]:
+    """The settings of a report: `range` may be given several times."""
+    return [(option.rstrip("_"), text_of_value(option, one)) for option, value in options.items() if value is not None
+            for one in (value if option == "range" and isinstance(value, (list, tuple)) else [value])]  # fmt: skip
 
 
 def _drops(handle: int, count: Any, get: Any) -> list[Drop]:

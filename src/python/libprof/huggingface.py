@@ -12,6 +12,7 @@ from typing import Any
 from transformers import TrainerCallback
 
 from ._callback import Run
+from ._library import Error
 
 
 class ProfCallback(TrainerCallback):
@@ -26,12 +27,18 @@ class ProfCallback(TrainerCallback):
     """
 
     def __init__(self, **options: Any) -> None:
-        self.run = Run(options)
+        self.run: Run = Run(options)
 
     @property
     def path(self) -> str | None:
         """The capture's path after the training; None before, and in a recording that the callback did not start."""
         return self.run.path
+
+    @property
+    def error(self) -> Error | None:
+        """Why the recording did not begin or ended badly; None if all went well. It is warned of (RecordingWarning); with
+        strict=True it is raised."""
+        return self.run.error
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         self.run.begin(self)

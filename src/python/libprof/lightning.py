@@ -20,6 +20,7 @@ except ImportError:
     from pytorch_lightning import Callback  # type: ignore[no-redef]
 
 from ._callback import Run
+from ._library import Error
 
 
 class ProfCallback(Callback):
@@ -33,13 +34,19 @@ class ProfCallback(Callback):
     """
 
     def __init__(self, **options: Any) -> None:
-        self.run = Run(options)
-        self.first = 0  # global_step at the step's first batch
+        self.run: Run = Run(options)
+        self.first: int = 0  # global_step at the step's first batch
 
     @property
     def path(self) -> str | None:
         """The capture's path after the fit; None before, and in a recording that the callback did not start."""
         return self.run.path
+
+    @property
+    def error(self) -> Error | None:
+        """Why the recording did not begin or ended badly; None if all went well. It is warned of (RecordingWarning); with
+        strict=True it is raised."""
+        return self.run.error
 
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         self.run.begin(self)
