@@ -316,7 +316,7 @@ void quick() {
     std::quick_exit(6);
 }
 
-// The simulated GPU's waits are sleeps.
+// The simulated GPU's waits are sleeps; prof_stop waits on a futex for the thread that waits for the GPU.
 bool sleeps(pid_t thread) {
     const std::string path = "/proc/self/task/" + std::to_string(thread) + "/syscall";
     std::FILE* const file = std::fopen(path.c_str(), "r");
@@ -324,7 +324,7 @@ bool sleeps(pid_t thread) {
     long call = -1;
     const bool is_in_one = std::fscanf(file, "%ld", &call) == 1;
     std::fclose(file);
-    return is_in_one && call == SYS_clock_nanosleep;
+    return is_in_one && (call == SYS_clock_nanosleep || call == SYS_futex);
 }
 
 // A handler that exits while the thread it interrupts is in prof_stop, which waits for a GPU that does not end.
@@ -333,9 +333,10 @@ void exit_while_stopping() {
     train(1);
     expect(fake_cuda_launch("endless_k", 3'600'000'000'000, nullptr) == 0, "a launch");
     const auto stop = of_libprof<decltype(prof_stop)>("prof_stop");
+    const auto is_recording = of_libprof<decltype(prof_is_recording)>("prof_is_recording");
     signal(SIGUSR1, [](int) { std::exit(12); });
-    std::thread([waits = stop != nullptr, main = gettid()] {
-        while (waits && !sleeps(main)) std::this_thread::yield();
+    std::thread([is_recording, main = gettid()] {
+        while (is_recording != nullptr && (is_recording() != 0 || !sleeps(main))) std::this_thread::yield();
         pthread_kill(main_thread, SIGUSR1);
     }).detach();
     if (stop != nullptr) (void)stop();
