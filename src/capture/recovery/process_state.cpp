@@ -26,7 +26,7 @@ std::optional<process_in_proc> find_in_proc(std::uint32_t pid) {
     unsigned long long start_ticks = 0;
     if (after_name == nullptr || std::sscanf(after_name,
                                              ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                                             "%*s %*s %llu",
+                                             "%*s %llu",
                                              &state, &start_ticks) != 2) {
         return std::nullopt;
     }
