@@ -66,17 +66,17 @@ enum class phase : std::uint8_t {
     compilation,
     compiled,  // a compiled function: no phase, but the calls in it are not traced
 };
-constexpr std::array<const char*, 12> phase_names{"",          "data",      "forward",   "evaluation",
-                                                  "backward",  "recompute", "optimizer", "zero_grad",
+constexpr std::array<const char*, 12> phase_names{"",          "data",         "forward",     "evaluation",
+                                                  "backward",  "recompute",    "optimizer",   "zero_grad",
                                                   "clip_grad", "loss_scaling", "compilation", ""};
 
 // A call that is under way. Modules' calls within a module's call are counted only.
 struct call_under_way {
     const void* code = nullptr;
     phase kind = phase::none;
-    bool is_open = false;          // its phase is
-    bool has_suspended = false;    // the optimizer's phase around it
-    bool has_name = false;         // of what is compiled: a phase in its phase
+    bool is_open = false;        // its phase is
+    bool has_suspended = false;  // the optimizer's phase around it
+    bool has_name = false;       // of what is compiled: a phase in its phase
     std::uint32_t modules = 0;
     python_object subject = nullptr;  // an address only
 };
@@ -243,7 +243,8 @@ bool is_at_end(python_object iterator) noexcept {
     if (!number_of(own_attribute(iterator, "_dataset_kind"), kind) || kind != 0 ||
         !number_of(own_attribute(iterator, "_num_yielded"), yielded))
         return false;
-    if (number_of(own_attribute(iterator, "_send_idx"), sent) && number_of(own_attribute(iterator, "_rcvd_idx"), received))
+    if (number_of(own_attribute(iterator, "_send_idx"), sent) &&
+        number_of(own_attribute(iterator, "_rcvd_idx"), received))
         return received >= sent;
     const python_object indices = own_attribute(iterator, "_sampler_iter");
     const python_object sampler = own_attribute(iterator, "_index_sampler");
@@ -434,7 +435,8 @@ void open_phase(call_under_way& call, std::uint32_t category = 0) noexcept {
 
 bool is_module_phase(phase kind) noexcept { return kind == phase::forward || kind == phase::evaluation; }
 
-// `zero_grad`, `clip_grad` and so on within a step of an optimizer belong to its closure, and end the optimizer's phase.
+// `zero_grad`, `clip_grad` and so on within a step of an optimizer belong to its closure, and end the optimizer's
+// phase.
 bool is_in_closure(phase kind) noexcept {
     return is_module_phase(kind) || kind == phase::backward || kind == phase::zero_grad || kind == phase::clip_grad;
 }
@@ -601,9 +603,7 @@ void end_module(calls_of_this_thread& at) noexcept {
 
 // ---- Events ----
 
-bool has_end(python_event event) noexcept {
-    return event < python_event::make_optimizer;
-}
+bool has_end(python_event event) noexcept { return event < python_event::make_optimizer; }
 
 // A compiled function's own identity: its code. An optimizer's method: the optimizer.
 struct compiled_function {
@@ -648,7 +648,8 @@ void meet_compiled_step(calls_of_this_thread& here) {
     for (std::uint32_t at = here.count; at-- > 0;) {
         const call_under_way& call = here.calls[at];
         if (call.kind == phase::optimizer) return;
-        if (call.kind == phase::compiled && call.subject != nullptr) return steps().meet_compiled(call.subject, optimizer);
+        if (call.kind == phase::compiled && call.subject != nullptr)
+            return steps().meet_compiled(call.subject, optimizer);
     }
 }
 
@@ -734,8 +735,7 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
             // The compiler makes modules of its own.
             if (event != python_event::ask_for_parameters && !is_off && kind_around(here) != phase::compilation)
                 steps().prepare(here.thread);
-            if (event == python_event::make_module || runtime.on_meeting == nullptr)
-                return retained(objects.disable);
+            if (event == python_event::make_module || runtime.on_meeting == nullptr) return retained(objects.disable);
             const python_reference module = variable(name.self);
             if (module && find(module.get()) == nullptr && !name_by_python(runtime.on_meeting, module.get()))
                 return nullptr;
@@ -874,8 +874,9 @@ void* begin_called(void*, void* const* arguments, std::ptrdiff_t count) noexcept
                 begin(here, nullptr, is_evaluated(subject) ? phase::evaluation : phase::forward, nullptr, 0);
                 break;
             case python_event::compile:  // the code, and the variables of the function
-                begin_compilation(here, nullptr,
-                                  name_of_code(subject, count > 2 && arguments[2] != objects.none ? arguments[2] : nullptr));
+                begin_compilation(
+                    here, nullptr,
+                    name_of_code(subject, count > 2 && arguments[2] != objects.none ? arguments[2] : nullptr));
                 break;
             case python_event::make_optimizer:
                 if (!is_off) steps().make(here.thread, subject);
@@ -1004,10 +1005,14 @@ monitoring_tool tool;
 void* pass_on(monitoring_tool::function what, void* const* arguments, std::ptrdiff_t count) noexcept {
     python_object const function = tool.functions[what];
     switch (count) {
-        case 0: return python.call(function, nullptr);
-        case 1: return python.call(function, arguments[0], nullptr);
-        case 2: return python.call(function, arguments[0], arguments[1], nullptr);
-        default: return python.call(function, arguments[0], arguments[1], arguments[2], nullptr);
+        case 0:
+            return python.call(function, nullptr);
+        case 1:
+            return python.call(function, arguments[0], nullptr);
+        case 2:
+            return python.call(function, arguments[0], arguments[1], nullptr);
+        default:
+            return python.call(function, arguments[0], arguments[1], arguments[2], nullptr);
     }
 }
 
@@ -1057,9 +1062,9 @@ void* forget_module(void*, void* const* reference, std::ptrdiff_t count) noexcep
 void set_compiler(void* thread_of_compiler) noexcept { runtime.objects.thread_of_compiler = thread_of_compiler; }
 
 constexpr prof_python_functions given_functions{
-    on_start,    on_end,   on_unwind,    begin_called, finish_called,        on_death, forget_module, use_tool_id,
-    get_tool,    free_tool_id, set_on_death, set_steps_of_program, attach,   detach,   forget,        end,
-    use_tool,    set_events,   name_module,  set_compiler};
+    on_start,    on_end,   on_unwind,    begin_called, finish_called,        on_death,    forget_module,
+    use_tool_id, get_tool, free_tool_id, set_on_death, set_steps_of_program, attach,      detach,
+    forget,      end,      use_tool,     set_events,   name_module,          set_compiler};
 
 }  // namespace
 }  // namespace prof::observed_python
