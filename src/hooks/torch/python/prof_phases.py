@@ -416,15 +416,14 @@ def start(torch, warn, modules=None):
     """
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise RuntimeError("that needs the interpreter's lock")
+    names = modules["names"](torch)
+    if isinstance(names, str):
+        warn("PyTorch's modules are not observed: " + names)
+        names = None
     if not hasattr(sys, "monitoring"):
         phases = Phases(Native(torch))
         wrap(torch, phases, warn)
         return functools.partial(wrap_compiler, phases)
-    names = None
-    try:
-        names = modules["names"](torch)
-    except (RuntimeError, ValueError) as failure:
-        warn("PyTorch's modules are not observed: " + str(failure))
     if names is None:
         native = Native(torch)
     else:
