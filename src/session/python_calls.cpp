@@ -66,17 +66,17 @@ enum class phase : std::uint8_t {
     compilation,
     compiled,  // a compiled function: no phase, but the calls in it are not traced
 };
-constexpr std::array<const char*, 12> phase_names{"",          "data",      "forward",   "evaluation",
-                                                  "backward",  "recompute", "optimizer", "zero_grad",
+constexpr std::array<const char*, 12> phase_names{"",          "data",         "forward",     "evaluation",
+                                                  "backward",  "recompute",    "optimizer",   "zero_grad",
                                                   "clip_grad", "loss_scaling", "compilation", ""};
 
 // A call that is under way. Modules' calls within a module's call are counted only.
 struct call_under_way {
     const void* code = nullptr;
     phase kind = phase::none;
-    bool is_open = false;          // its phase is
-    bool has_suspended = false;    // the optimizer's phase around it
-    bool has_name = false;         // of what is compiled: a phase in its phase
+    bool is_open = false;        // its phase is
+    bool has_suspended = false;  // the optimizer's phase around it
+    bool has_name = false;       // of what is compiled: a phase in its phase
     std::uint32_t modules = 0;
     python_object subject = nullptr;  // an address only
 };
@@ -252,7 +252,8 @@ bool is_at_end(python_object iterator) noexcept {
     if (!number_of(own_attribute(iterator, "_dataset_kind"), kind) || kind != 0 ||
         !number_of(own_attribute(iterator, "_num_yielded"), yielded))
         return false;
-    if (number_of(own_attribute(iterator, "_send_idx"), sent) && number_of(own_attribute(iterator, "_rcvd_idx"), received))
+    if (number_of(own_attribute(iterator, "_send_idx"), sent) &&
+        number_of(own_attribute(iterator, "_rcvd_idx"), received))
         return received >= sent;
     const python_object indices = own_attribute(iterator, "_sampler_iter");
     const python_object sampler = own_attribute(iterator, "_index_sampler");
@@ -443,7 +444,8 @@ void open_phase(call_under_way& call, std::uint32_t category = 0) noexcept {
 
 bool is_module_phase(phase kind) noexcept { return kind == phase::forward || kind == phase::evaluation; }
 
-// `zero_grad`, `clip_grad` and so on within a step of an optimizer belong to its closure, and end the optimizer's phase.
+// `zero_grad`, `clip_grad` and so on within a step of an optimizer belong to its closure, and end the optimizer's
+// phase.
 bool is_in_closure(phase kind) noexcept {
     return is_module_phase(kind) || kind == phase::backward || kind == phase::zero_grad || kind == phase::clip_grad;
 }
@@ -610,9 +612,7 @@ void end_module(calls_of_this_thread& at) noexcept {
 
 // ---- Events ----
 
-bool has_end(python_event event) noexcept {
-    return event < python_event::make_optimizer;
-}
+bool has_end(python_event event) noexcept { return event < python_event::make_optimizer; }
 
 // A compiled function's own identity: its code. An optimizer's method: the optimizer.
 struct compiled_function {
@@ -657,7 +657,8 @@ void meet_compiled_step(calls_of_this_thread& here) {
     for (std::uint32_t at = here.count; at-- > 0;) {
         const call_under_way& call = here.calls[at];
         if (call.kind == phase::optimizer) return;
-        if (call.kind == phase::compiled && call.subject != nullptr) return steps().meet_compiled(call.subject, optimizer);
+        if (call.kind == phase::compiled && call.subject != nullptr)
+            return steps().meet_compiled(call.subject, optimizer);
     }
 }
 
@@ -743,8 +744,7 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
             // The compiler makes modules of its own.
             if (event != python_event::ask_for_parameters && !is_off && kind_around(here) != phase::compilation)
                 steps().prepare(here.thread);
-            if (event == python_event::make_module || runtime.on_meeting == nullptr)
-                return retained(objects.disable);
+            if (event == python_event::make_module || runtime.on_meeting == nullptr) return retained(objects.disable);
             const python_reference module = variable(name.self);
             if (module && find(module.get()) == nullptr && !name_by_python(runtime.on_meeting, module.get()))
                 return nullptr;
@@ -954,10 +954,14 @@ monitoring_tool tool;
 void* pass_on(monitoring_tool::function what, void* const* arguments, std::ptrdiff_t count) noexcept {
     python_object const function = tool.functions[what];
     switch (count) {
-        case 0: return python.call(function, nullptr);
-        case 1: return python.call(function, arguments[0], nullptr);
-        case 2: return python.call(function, arguments[0], arguments[1], nullptr);
-        default: return python.call(function, arguments[0], arguments[1], arguments[2], nullptr);
+        case 0:
+            return python.call(function, nullptr);
+        case 1:
+            return python.call(function, arguments[0], nullptr);
+        case 2:
+            return python.call(function, arguments[0], arguments[1], nullptr);
+        default:
+            return python.call(function, arguments[0], arguments[1], arguments[2], nullptr);
     }
 }
 
@@ -1011,9 +1015,10 @@ const prof_python_watch_functions* watch(const prof_python_fields* fields) noexc
 }
 
 constexpr prof_python_functions given_functions{
-    on_start,     on_end,       on_unwind,            on_death, forget_module, use_tool_id, get_tool,
-    free_tool_id, set_on_death, set_steps_of_program, attach,   detach,        forget,      end,
-    use_tool,     set_events,   name_module,          set_compiler, watch};
+    on_start,    on_end,      on_unwind,    on_death,     forget_module,
+    use_tool_id, get_tool,    free_tool_id, set_on_death, set_steps_of_program,
+    attach,      detach,      forget,       end,          use_tool,
+    set_events,  name_module, set_compiler, watch};
 
 }  // namespace
 }  // namespace prof::observed_python

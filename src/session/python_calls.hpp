@@ -19,10 +19,10 @@ namespace prof {
 // What is observed at a code object of PyTorch's. prof_phases.py has the same order.
 enum class python_event : std::uint32_t {
     module_call,
-    fetch,          // of a batch
+    fetch,  // of a batch
     backward,
-    step,           // of an optimizer: `args[0]`
-    scaled_step,    // of `optimizer`, by a GradScaler
+    step,         // of an optimizer: `args[0]`
+    scaled_step,  // of `optimizer`, by a GradScaler
     zero_grad,
     clip_grad,
     loss_scaling,
@@ -62,11 +62,11 @@ struct prof_python_runtime {
     prof::python_functions functions;
     prof::python_objects objects;
     prof::python_instructions instructions;
-    std::uint32_t may_wait;                 // windows may open at phases: other threads run while one waits for that
-    const prof::prof_python_code* codes;    // that are observed; the next is the room for more
+    std::uint32_t may_wait;               // windows may open at phases: other threads run while one waits for that
+    const prof::prof_python_code* codes;  // that are observed; the next is the room for more
     std::size_t code_count;
-    bool (*has_gradients)();                // at::GradMode::is_enabled; null: not known
-    int (*graph_task)();                    // torch::autograd::get_current_graph_task_id; null: not known
+    bool (*has_gradients)();  // at::GradMode::is_enabled; null: not known
+    int (*graph_task)();      // torch::autograd::get_current_graph_task_id; null: not known
     // Of modules; null where they are not observed.
     // Python's callable that names a module which is called. Arguments: the module, and None or the address of the
     // module whose call is the outermost around it.
@@ -97,7 +97,8 @@ struct prof_python_functions {
     void (*forget)();  // for a forked child
     void (*end_all)();
     // A tool of sys.monitoring: its number, and the functions use_tool_id, free_tool_id, get_tool, register_callback,
-    // set_events, set_local_events; the name; the three callbacks and their events. False, with a Python error: it failed.
+    // set_events, set_local_events; the name; the three callbacks and their events. False, with a Python error: it
+    // failed.
     int (*use_tool)(int number, void* const* functions, void* name, void* const* callbacks, const int* events);
     int (*set_events)(int are_on);
     // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of

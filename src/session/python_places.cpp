@@ -17,7 +17,7 @@ struct python_places::code_loops {
     };
     std::vector<range> loops;
     std::vector<std::int32_t> heads_of_for;
-    std::vector<std::int32_t> steps;  // where an attribute `step` is read
+    std::vector<std::int32_t> steps;    // where an attribute `step` is read
     std::int32_t handlers = INT32_MAX;  // the first of the code that runs after an exception only
 };
 
@@ -84,8 +84,7 @@ const python_places::code_loops* python_places::loops_of(const void* code) noexc
             const auto offset = static_cast<std::int32_t>(at);
             if (what == instructions_.extended_arg) continue;
             if (what == instructions_.jump_backward && found.handlers == INT32_MAX) {
-                const auto head =
-                    static_cast<std::int32_t>(at + 2 + 2 * instructions_.jump_caches - 2 * argument);
+                const auto head = static_cast<std::int32_t>(at + 2 + 2 * instructions_.jump_caches - 2 * argument);
                 const auto same = std::find_if(found.loops.begin(), found.loops.end(),
                                                [&](const code_loops::range& each) { return each.head == head; });
                 if (same == found.loops.end()) {
@@ -134,8 +133,7 @@ python_way python_places::way(const python_place& from, const python_place& to) 
     const std::uint32_t depth = std::min(from.depth, to.depth);
     std::uint32_t level = 0;
     while (level < depth && from.levels[level].code == to.levels[level].code &&
-           from.levels[level].frame == to.levels[level].frame &&
-           from.levels[level].offset == to.levels[level].offset)
+           from.levels[level].frame == to.levels[level].frame && from.levels[level].offset == to.levels[level].offset)
         ++level;
     const auto is_called_by_for = [&](const python_loop& loop) {
         const code_loops* const code = loops_of(loop.code);

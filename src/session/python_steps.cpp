@@ -109,7 +109,8 @@ void python_steps::start_over(thread here) noexcept {
     startup_on_ = 0;
     owner.store(0);
     leave(here);
-    is_optimizer_due_ = is_optimizer_due_ || !made_.empty();
+    is_optimizer_due_ = has_optimizers();
+    has_unknown_ = false;
     made_.clear();
     cycle_.clear();
     is_cycle_known_ = false;
@@ -119,7 +120,8 @@ void python_steps::start_over(thread here) noexcept {
 void python_steps::forget() noexcept {
     owner.store(0);
     open_ = range::none;
-    is_recorded_ = has_begun_ = are_marked_ = is_optimizer_due_ = is_cycle_known_ = zero_grad_leads_ = false;
+    is_recorded_ = has_begun_ = are_marked_ = is_optimizer_due_ = has_unknown_ = is_cycle_known_ = zero_grad_leads_ =
+        false;
     startup_on_ = 0;
     made_.clear();
     cycle_.clear();
@@ -158,7 +160,8 @@ void python_steps::make(thread here, python_object optimizer) {
 bool python_steps::is_missing() const noexcept {
     const auto& waited_for = is_cycle_known_ ? cycle_ : made_;
     return std::any_of(waited_for.begin(), waited_for.end(), [&](const void* optimizer) {
-        return std::none_of(stepped_.begin(), stepped_.end(), [&](const auto& each) { return each.first == optimizer; });
+        return std::none_of(stepped_.begin(), stepped_.end(),
+                            [&](const auto& each) { return each.first == optimizer; });
     });
 }
 
@@ -191,10 +194,9 @@ bool python_steps::is_turn_complete(sign of, const python_way& way, python_objec
     if (step_loop_.contains(way.loop) && step_loop_.contains(here_) && most < most_inner_turns) return false;
     if (is_missing() && !(of == sign::fetch && way.is_at_head)) {
         if (!is_cycle_known_ && most < most_inner_turns && places_.has_step_around(here_, way.loop)) return false;
-        const bool is_same_again = of == sign::zero_grad && std::any_of(stepped_.begin(), stepped_.end(),
-                                                                        [&](const auto& each) {
-                                                                            return each.first == optimizer;
-                                                                        });
+        const bool is_same_again =
+            of == sign::zero_grad &&
+            std::any_of(stepped_.begin(), stepped_.end(), [&](const auto& each) { return each.first == optimizer; });
         if (most < same_again && !is_same_again) return false;
     }
     if (way.loop == step_loop_) {
@@ -225,9 +227,9 @@ bool python_steps::is_complete(sign of, python_object optimizer) noexcept {
 }
 
 void python_steps::begin_next(thread here) noexcept {
-    const bool is_known = is_cycle_known_ && stepped_.size() == cycle_.size() &&
-                          std::all_of(stepped_.begin(), stepped_.end(),
-                                      [&](const auto& each) { return cycle_.contains(each.first); });
+    const bool is_known =
+        is_cycle_known_ && stepped_.size() == cycle_.size() &&
+        std::all_of(stepped_.begin(), stepped_.end(), [&](const auto& each) { return cycle_.contains(each.first); });
     if (!stepped_.empty() && !is_known) {
         try {
             cycle_.clear();
@@ -316,10 +318,14 @@ void python_steps::step(thread here, python_object optimizer, bool is_nested) {
         if (is_guarded) graphs_[capturing_].insert(optimizer);
         return;
     }
-    const auto found = std::find_if(stepped_.begin(), stepped_.end(),
-                                    [&](const auto& each) { return each.first == optimizer; });
+    const auto found =
+        std::find_if(stepped_.begin(), stepped_.end(), [&](const auto& each) { return each.first == optimizer; });
     if (found == stepped_.end()) {
-        if (is_guarded) made_.insert(optimizer);
+        if (is_guarded) {
+            made_.insert(optimizer);
+        } else {
+            has_unknown_ = true;
+        }
         is_optimizer_due_ = false;
         stepped_.emplace_back(optimizer, 1);
     } else if (!is_nested) {

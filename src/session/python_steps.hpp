@@ -35,19 +35,19 @@ public:
     // The callable that is told of objects' deaths, with their weak references.
     void set_on_death(python_object callable) noexcept { on_death_ = callable; }
     const void* object_died(python_object reference) noexcept;  // which
-    bool guard(python_object object);  // whether its death will be noticed
+    bool guard(python_object object);                           // whether its death will be noticed
 
     void set_programs(bool are_the_programs) noexcept { are_the_programs_ = are_the_programs; }
     bool are_the_programs() const noexcept { return are_the_programs_; }
-    void leave(thread here) noexcept;            // until the next step begins there is none
-    void start_over(thread here) noexcept;       // for the next recording
-    void forget() noexcept;                      // for a forked child
-    void end(thread here) noexcept;              // of the process
+    void leave(thread here) noexcept;       // until the next step begins there is none
+    void start_over(thread here) noexcept;  // for the next recording
+    void forget() noexcept;                 // for a forked child
+    void end(thread here) noexcept;         // of the process
     static void thread_ended(std::uint64_t number) noexcept;
 
     void prepare(thread here) noexcept;  // the program creates or moves a module, or creates an optimizer
     void make(thread here, python_object optimizer);
-    bool has_optimizers() const noexcept { return !made_.empty() || is_optimizer_due_; }
+    bool has_optimizers() const noexcept { return !made_.empty() || is_optimizer_due_ || has_unknown_; }
 
     // Whether a step begins with the fetch of a batch that is about to begin: begin_fetched() is to be called then.
     bool is_begun_by_fetch(thread here, bool has_gradients) noexcept;
@@ -97,8 +97,9 @@ private:
     std::uint64_t recorded_on_ = 0;
     std::uint64_t startup_on_ = 0;  // the thread with the range `startup` that another thread's first step has ended
     bool has_begun_ = false;
-    bool are_marked_ = false;  // the program marks its steps, so nothing else begins them
+    bool are_marked_ = false;        // the program marks its steps, so nothing else begins them
     bool is_optimizer_due_ = false;  // there were some before this recording, which may be of another training
+    bool has_unknown_ = false;       // an optimizer whose death would not be noticed has stepped
     bool is_cycle_known_ = false;
     bool zero_grad_leads_ = false;
     thread fetching_;

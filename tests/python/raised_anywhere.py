@@ -85,6 +85,8 @@ def count_lost(count, begin):
     lost = 0
     for index in range(count):
         raised = 0
+        torch.set_grad_enabled(True)  # an exception may have left no_grad before its end
+        net.train()
         try:
             begin(0.0003 + index % 97 * 0.00003)
             while raised == 0:

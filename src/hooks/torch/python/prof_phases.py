@@ -9,7 +9,6 @@ but that which names modules. This file prepares it.
 """
 import atexit
 import ctypes
-import functools
 import opcode
 import os
 import sys
@@ -341,11 +340,10 @@ def start(torch, warn, modules=None, run=None):
     """
     if not getattr(sys, "_is_gil_enabled", lambda: True)():
         raise RuntimeError("that needs the interpreter's lock")
-    names = None
-    try:
-        names = modules["names"](torch)
-    except (RuntimeError, ValueError) as failure:
-        warn("PyTorch's modules are not observed: " + str(failure))
+    names = modules["names"](torch)
+    if isinstance(names, str):
+        warn("PyTorch's modules are not observed: " + names)
+        names = None
     if names is None:
         native = Native(torch)
     else:
