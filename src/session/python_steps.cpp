@@ -256,7 +256,8 @@ bool python_steps::is_begun_by_fetch(thread here, bool has_gradients) noexcept {
     bool begins = false;
     fetch_witness_ = call_witness;
     if (!has_optimizers()) {
-        if (open_ == range::none && !has_begun_) return false;  // there is no model yet
+        // There is no model yet, where its making would have been observed.
+        if (python_.variable != nullptr && open_ == range::none && !has_begun_) return false;
         begins = open_ != range::step || is_another_call();
     } else if (has_gradients) {
         fetch_witness_ = optimizer_witness;
