@@ -268,7 +268,7 @@ def limited():
     state = {"armed": False, "fired": 0}
     reached = lost = 0
     signal.signal(signal.SIGALRM, on_alarm)
-    until = time.monotonic() + 2
+    until = time.monotonic() + 1
     while time.monotonic() < until or reached < 50:
         fired = state["fired"]
         try:
@@ -278,7 +278,7 @@ def limited():
                 end = time.monotonic() + 1
                 while time.monotonic() < end and state["fired"] == fired:
                     with TraceAnnotation("limited"):
-                        pass
+                        sum(range(1000))  # no flood of ranges
                 lost += state["fired"] != fired
             finally:
                 state["armed"] = False
