@@ -10,7 +10,8 @@ finalize  A thread loads a library again and again, whose initialiser takes 30 m
           Windows end and begin meanwhile, each with a cuptiFinalize. Freed memory is overwritten (MALLOC_PERTURB_), so
           that a thread that goes on with CUPTI's memory dies soon. Each program must end by itself.
 loader    The library's initialiser takes three seconds. Meanwhile an event is recorded on 40 streams that the thread has
-          not used before, and a window ends and the next begins: nothing of that may take a second.
+          not used before, and a window ends: neither may take a second. How long the next window takes to begin is
+          printed and not judged, since CUPTI itself may ask the loader when it is finalized and subscribed to.
 warm-up   A DataLoader whose thread pins memory, which calls CUDA all the time, under a schedule with a warm-up before
           each window. No GPU operation of the capture is without its launch.
 
@@ -136,7 +137,7 @@ def loader(options, prof):
     assert loading.is_alive(), "the library was loaded too soon"
     loading.join()
     print(", ".join(f"{name} {seconds:.3f} s" for name, seconds in took.items()))
-    sys.exit(0 if max(took.values()) < LONGEST_S else 3)
+    sys.exit(0 if max(took["cuEventRecord"], took["prof_pause"]) < LONGEST_S else 3)
 
 
 def warm_up(options, prof):

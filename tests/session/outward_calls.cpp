@@ -36,11 +36,27 @@ std::array<noted, 4096> calls;
 std::atomic<std::size_t> call_count{0};
 std::atomic<const char*> watched_place{nullptr};
 
-// Memory, texts, and the clock, which the kernel maps into the process; the thread's storage.
+// Memory, texts, and the clock, which the kernel maps into the process; the thread's own storage and state.
 constexpr std::string_view harmless[] = {
-    "memcpy",  "memmove", "memset",        "memcmp",         "memchr",           "strlen",
-    "strnlen", "strcmp",  "strncmp",       "strchr",         "strrchr",          "wcslen",
-    "wmemchr", "wcsnlen", "clock_gettime", "__tls_get_addr", "__errno_location",
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "memchr",
+    "strlen",
+    "strnlen",
+    "strcmp",
+    "strncmp",
+    "strchr",
+    "strrchr",
+    "wcslen",
+    "wmemchr",
+    "wcsnlen",
+    "clock_gettime",
+    "__tls_get_addr",
+    "__errno_location",
+    "pthread_getspecific",
+    "pthread_setcancelstate",
 };
 
 // The library's own threads have names, and live on. A new thread has none of its own yet.

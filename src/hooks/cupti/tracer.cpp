@@ -304,7 +304,10 @@ bool cupti_tracer::callbacks_are_left() noexcept {
             continue;
         }
         if (!other_threads_are_quiescent(rest)) return false;
-        if (nobody_is_in_callback() && entered_callbacks() == before) return true;
+        if (nobody_is_in_callback() && entered_callbacks() == before) {
+            entered_when_left_ = before;
+            return true;
+        }
     }
 }
 
@@ -313,7 +316,6 @@ bool cupti_tracer::wait_until_left() noexcept {
     if (is_left_) return *is_left_;
     is_left_ = callbacks_are_left();
     if (*is_left_) flush(true);
-    entered_when_left_ = entered_callbacks();
     return *is_left_;
 }
 

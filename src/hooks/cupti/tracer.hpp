@@ -144,7 +144,7 @@ private:
     void stop_observing_profiler_calls() noexcept;
     static std::uint64_t entered_callbacks() noexcept;
     static bool nobody_is_in_callback() noexcept;
-    static bool callbacks_are_left() noexcept;
+    bool callbacks_are_left() noexcept;
     outcome enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
@@ -167,7 +167,7 @@ private:
     bool observes_graphs_ = false;         // observe_graphs() was called since the subscription
     bool is_disabled_ = false;             // disable() was called since the subscription
     std::optional<bool> is_left_;          // the result of wait_until_left() since then
-    std::uint64_t entered_when_left_ = 0;  // entered_callbacks() then
+    std::uint64_t entered_when_left_ = 0;  // entered_callbacks() when all callbacks were left
     // Held while CUPTI is flushed or detached from. The drain thread then skips its call and never waits.
     std::mutex asking_;
     // Held while a buffer is read or CUPTI is finalized, because finalizing frees the kernel names.
