@@ -47,7 +47,7 @@ struct profiler_pause {
         was_not_resumed = without_interpreter(prof_resume) != PROF_OK;
     }
 };
-profiler_pause pause{};
+profiler_pause pause_for_profiler{};
 
 // Of the thread that runs. Neither counts where a recording has ended meanwhile: prof_resume does nothing then.
 struct thread_profilers {
@@ -111,17 +111,17 @@ bool asks_for_cuda(void* arguments, void* options) noexcept {
 
 // The warm-up of a profiler uses CUPTI already.
 void* prepare_profiler(void*, void* arguments, void* options) noexcept {
-    const bool has_paused = asks_for_cuda(arguments, options) && pause.begin();
+    const bool has_paused = asks_for_cuda(arguments, options) && pause_for_profiler.begin();
     void* const result = torch_runtime.call(torch_runtime.originals[0], arguments, options);
-    if (has_paused) result == nullptr ? pause.end() : note_pause();
+    if (has_paused) result == nullptr ? pause_for_profiler.end() : note_pause();
     return result;
 }
 
 void* enable_profiler(void*, void* arguments, void* options) noexcept {
     const bool records_cuda = asks_for_cuda(arguments, options);
-    const bool has_paused = records_cuda && pause.begin();
+    const bool has_paused = records_cuda && pause_for_profiler.begin();
     void* const result = torch_runtime.call(torch_runtime.originals[1], arguments, options);
-    if (has_paused) result == nullptr ? pause.end() : note_pause();
+    if (has_paused) result == nullptr ? pause_for_profiler.end() : note_pause();
     if (result != nullptr) profilers_here.has_host_profiler = !records_cuda;
     return result;
 }
@@ -130,7 +130,7 @@ void* disable_profiler(void*, void* arguments, void* options) noexcept {
     void* const result = torch_runtime.call(torch_runtime.originals[2], arguments, options);
     // A profiler of all threads may be ended by another thread than the one that began it.
     const bool is_anothers = std::exchange(profilers_here.has_host_profiler, false);
-    if (std::exchange(profilers_here.has_paused, false) || (result != nullptr && !is_anothers)) pause.end();
+    if (std::exchange(profilers_here.has_paused, false) || (result != nullptr && !is_anothers)) pause_for_profiler.end();
     return result;
 }
 
