@@ -84,6 +84,16 @@ region* region_for_names() noexcept;
 // `domain` may also be domain_limit, which stands for adoptions.
 bool ends_parents_range(std::size_t domain) noexcept;
 
+// Whether this is a forked child that is to record and has recorded nothing yet: all ranges that end are its parent's.
+inline bool has_only_parents_ranges() noexcept { return epoch_of(recording_epoch) == orphan_epoch; }
+
+// The region for a record that begins something, for a caller that needs the region before the producer. A forked child
+// that is to record creates its own. Null if nothing can be recorded.
+inline region* region_for_records() noexcept {
+    region* const where = installed_region();
+    return where == nullptr && has_only_parents_ranges() ? region_for_names() : where;
+}
+
 // Called from inside `first_use` when it cannot do its work now. It is then called again at the next record, and the
 // present record is counted as signal_handler.
 void put_off_first_use(void (*first_use)() noexcept) noexcept;

@@ -20,9 +20,9 @@ namespace prof {
 namespace {
 
 // Whether this copy of libprof has the process's session. Prepares it, since the first phase may come before the first
-// range.
+// range; in a forked child, begins its recording.
 bool is_ready() noexcept {
-    if (installed_region() != nullptr) [[likely]]
+    if (region_for_records() != nullptr) [[likely]]
         return true;
     if (gate_was_wiped() || has_more_rights_than_its_user() || first_copy() != nullptr) return false;
     try {
@@ -32,8 +32,6 @@ bool is_ready() noexcept {
     }
     return installed_region() != nullptr;
 }
-
-bool records() noexcept { return installed_region() != nullptr && !gate_is_shut(); }
 
 // The event that NVTX would pass on. False: `attributes` is not one of this version's.
 bool make_event(const char* name, const prof_attributes* attributes, nvtxEventAttributes_t& out) noexcept {
@@ -88,11 +86,7 @@ PROF_EXPORT int prof_phase_push(const char* name, uint32_t category) {
     return push_phase(name, category) ? PROF_OK : PROF_WRONG_STATE;
 }
 
-PROF_EXPORT int prof_phase_pop() {
-    if (!records()) return PROF_WRONG_STATE;
-    pop_phase();
-    return PROF_OK;
-}
+PROF_EXPORT int prof_phase_pop() { return pop_phase() ? PROF_OK : PROF_WRONG_STATE; }
 
 PROF_EXPORT int prof_range_push(const char* name) { return put(name, nullptr, push_plain); }
 
@@ -100,11 +94,7 @@ PROF_EXPORT int prof_range_push_with(const char* name, const prof_attributes* at
     return put(name, attributes, push_plain);
 }
 
-PROF_EXPORT int prof_range_pop() {
-    if (!records()) return PROF_WRONG_STATE;
-    pop_plain();
-    return PROF_OK;
-}
+PROF_EXPORT int prof_range_pop() { return pop_plain() ? PROF_OK : PROF_WRONG_STATE; }
 
 PROF_EXPORT uint64_t prof_range_start(const char* name, const prof_attributes* attributes) {
     std::uint64_t number = 0;

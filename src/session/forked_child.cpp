@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/helper_thread.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/events.hpp"
@@ -56,6 +57,7 @@ void recording_session::in_child() noexcept {
     gpu_session::note_fork();
     abandon_control_in_child();
     forget_events_in_child();
+    leave_ranges_to_parent();
     if (recording_session* const parents = the_session.exchange(nullptr)) {
         session_of_parent = parents;
         parents->gpu_.leave_to_parent();
