@@ -120,7 +120,7 @@ event_queue& event_queue::instance() {
 outcome event_queue::start() {
     if (has_thread_) return {};
     pthread_t thread{};
-    const int failure = create_helper_thread(thread, enter, this);
+    const int failure = create_helper_thread(thread, enter, this, stack_room::usual);
     if (failure != 0) return outcome::failed(std::string{"no thread for callbacks: "} + std::strerror(failure));
     pthread_detach(thread);
     has_thread_ = true;

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/helper_thread.hpp"
+#include "base/own_memory.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
@@ -54,6 +55,7 @@ void session_callbacks::on_exit() noexcept {
 void recording_session::in_child() noexcept {
     if (gate_was_wiped()) guard_gate();
     forget_helper_threads();
+    leave_own_memory_to_parent();
     gpu_session::note_fork();
     abandon_control_in_child();
     forget_events_in_child();
