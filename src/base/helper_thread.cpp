@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <new>
 
 #include "base/own_memory.hpp"
@@ -21,6 +22,9 @@ namespace {
 // The helper threads that certainly exist: each counts itself from its first instruction to its last. Counting one too
 // many would hide a thread of the program's.
 std::atomic<unsigned> helper_threads{0};
+
+// The same, and those that are being made: each is counted before.
+std::atomic<unsigned> helper_threads_to_be{0};
 
 // The cores that this thread may run on; none if they cannot be determined.
 cpu_set_t allowed_cores() noexcept {
@@ -59,6 +63,11 @@ struct beginning {
     void* argument;
 };
 
+void count_end() noexcept {
+    helper_threads_to_be.fetch_sub(1);
+    helper_threads.fetch_sub(1);
+}
+
 // Not noexcept, and nothing in it is to be destroyed: pthread_exit may unwind it.
 void* run_counted(void* what) {
     helper_threads.fetch_add(1);
@@ -66,7 +75,7 @@ void* run_counted(void* what) {
     const beginning begun = *static_cast<beginning*>(what);
     delete static_cast<beginning*>(what);
     void* const result = begun.run(begun.argument);
-    helper_threads.fetch_sub(1);
+    count_end();
     return result;
 }
 
@@ -120,13 +129,17 @@ bool main_thread_has_ended() noexcept {
     return readlink(path, target, sizeof target) < 0;
 }
 
-bool only_ours_are_left() noexcept {
+// Whether one thread of this process is not among those that are counted.
+bool has_one_other(const std::atomic<unsigned>& counted) noexcept {
     constexpr unsigned links_of_a_directory = 2;
     struct stat tasks {};
-    const unsigned ours = helper_threads.load();
-    if (stat("/proc/self/task", &tasks) != 0 || helper_threads.load() != ours) return false;
-    return tasks.st_nlink == links_of_a_directory + 1 + ours && main_thread_has_ended();
+    const unsigned ours = counted.load();
+    if (stat("/proc/self/task", &tasks) != 0 || counted.load() != ours) return false;
+    return tasks.st_nlink == links_of_a_directory + 1 + ours;
 }
+
+// The main thread is counted, although it has ended.
+bool only_ours_are_left() noexcept { return has_one_other(helper_threads) && main_thread_has_ended(); }
 
 }  // namespace
 
@@ -136,15 +149,28 @@ int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument,
     const sigset_t blocked = blocked_signals();
     sigset_t before;
     pthread_sigmask(SIG_SETMASK, &blocked, &before);  // the new thread inherits it
+    helper_threads_to_be.fetch_add(1);
     const int result = create_elsewhere(thread, begun, room);
+    if (result != 0) helper_threads_to_be.fetch_sub(1);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (result != 0) delete begun;
     return result;
 }
 
-void helper_thread_was_ended() noexcept { helper_threads.fetch_sub(1); }
+bool has_one_thread_of_the_program() noexcept { return !takes_own_memory && has_one_other(helper_threads_to_be); }
 
-void forget_helper_threads() noexcept { helper_threads.store(0); }
+void await_end_of_helper_threads() noexcept {
+    constexpr timespec pause{0, 20'000};
+    constexpr int most_checks = 250;
+    for (int i = 0; i < most_checks && !has_one_other(helper_threads_to_be); ++i) (void)nanosleep(&pause, nullptr);
+}
+
+void helper_thread_was_ended() noexcept { count_end(); }
+
+void forget_helper_threads() noexcept {
+    helper_threads.store(0);
+    helper_threads_to_be.store(0);
+}
 
 void exit_if_alone() noexcept {
     static std::atomic<bool> is_ending{false};

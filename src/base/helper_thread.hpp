@@ -33,6 +33,11 @@ void helper_thread_was_ended() noexcept;
 // For a forked child, from pthread_atfork: resets the count, because the parent's helper threads do not exist there.
 void forget_helper_threads() noexcept;
 
+// Whether the calling thread is the only one that is not a helper thread. One system call.
+bool has_one_thread_of_the_program() noexcept;
+// Helper threads have been joined: returns when the kernel does not count them any more, after some ms at the latest.
+void await_end_of_helper_threads() noexcept;
+
 // Ends the process if only helper threads are left. A process whose main thread has ended by pthread_exit goes on until
 // its last thread ends, and then exits with status 0. Helper threads would keep it alive for ever. So this calls
 // exit(0), on a thread of its own, once no other threads are left.

@@ -5,7 +5,8 @@
 // memory is freed by the next thread of the program that allocates (session/operator_new.cpp).
 //
 // Any thread, also in a signal's handler that interrupts one of these functions. One lock, held for a few instructions
-// or for a system call. Blocks are aligned as malloc's are.
+// or for a system call. Blocks are aligned as malloc's are, and have nothing in front of them: tools that look for
+// leaks follow pointers to the beginning of a block.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,12 @@ namespace prof {
 // make.
 extern __thread bool takes_own_memory __attribute__((tls_model("initial-exec")));
 
-// Null if the kernel has none.
+// Null if the kernel has none. REQUIRES: takes_own_memory.
 void* allocate_own_memory(std::size_t bytes) noexcept;
-// REQUIRES: `block` is from allocate_own_memory(), of this process or, in a forked child, of its parent.
+// Whether the block is from allocate_own_memory(), of this process or, in a forked child, of its parent; else it is the
+// C library's. No lock.
+bool is_own_memory(const void* block) noexcept;
+// REQUIRES: is_own_memory(block).
 void free_own_memory(void* block) noexcept;
 
 // In a forked child, from pthread_atfork: another thread of the parent may have been in here. What was allocated stays

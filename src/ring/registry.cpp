@@ -31,6 +31,8 @@ __thread producer* producer_before_fork __attribute__((tls_model("initial-exec")
     nullptr;  // the thread's ranges that were open at the fork
 std::atomic<void (*)() noexcept> on_first_use{nullptr};
 std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null except during a preparation
+std::atomic<void (*)() noexcept> on_record_at_rest{nullptr};
+std::atomic<std::uint32_t> epoch_at_rest{0};  // the open window's
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
@@ -98,6 +100,20 @@ void end_preparation() noexcept {
     follow_gate();
 }
 
+void begin_rest(void (*wake)() noexcept) noexcept {
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    if (epoch == 0 || epoch >= observed_epoch_bit) return;
+    on_record_at_rest.store(wake);
+    epoch_at_rest.store(epoch);
+    set_gate(recording_epoch, resting_epoch);
+}
+
+void end_rest() noexcept {
+    std::uint32_t epoch = resting_epoch;
+    (void)recording_epoch.compare_exchange_strong(epoch, epoch_at_rest.load());
+    follow_gate();
+}
+
 void put_off_first_use(void (*first_use)() noexcept) noexcept { on_first_use.store(first_use); }
 
 bool first_use_was_met() noexcept { return on_first_use.load() == nullptr; }
@@ -157,6 +173,13 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         if (auto* const wait = on_preparing.load()) wait();
         epoch = epoch_of(recording_epoch);
         if (epoch == 0 || epoch == preparing_epoch) return nullptr;  // the latter on the thread that prepares
+    }
+    if (epoch == resting_epoch) {
+        on_record_at_rest.load()();
+        epoch = epoch_of(recording_epoch);
+        if (epoch == 0) return nullptr;
+        if (epoch == resting_epoch) epoch = epoch_at_rest.load();  // in a signal's handler
+        if (this_thread.out != nullptr && this_thread.out->epoch() == epoch) return this_thread.out;
     }
     if (epoch == watching_epoch) return nullptr;
     if (epoch == orphan_epoch) {

@@ -67,6 +67,12 @@ void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept;
 void begin_preparation(void (*wait)() noexcept) noexcept;
 void end_preparation() noexcept;
 
+// If a window is open: from here to end_rest(), a thread that has a record calls `wake`. That calls end_rest(), or
+// returns with the gate as it is: then the thread writes the record without it, if it has a ring. Does nothing
+// otherwise. REQUIRES: there is one thread.
+void begin_rest(void (*wake)() noexcept) noexcept;
+void end_rest() noexcept;
+
 // In a forked child, from pthread_atfork: from here on the child does not touch the parent's rings. `first_use` creates
 // and installs a region of the child's own. It is called, on any thread, when something is to be named and there is no
 // region yet. If the child `records`, it is also called at the first record, and must open or shut the gate for that.

@@ -84,7 +84,11 @@ PROF_EXPORT int prof_autostart() {
 }
 
 PROF_EXPORT int prof_stop() {
-    return controlled([] { return as_result(recording_session::instance().stop()); });
+    return controlled([] {
+        const int result = as_result(recording_session::instance().stop());
+        if (!recording_session::instance().recording()) (void)rest_control();
+        return result;
+    });
 }
 
 PROF_EXPORT int prof_pause() {

@@ -52,6 +52,20 @@ void session_callbacks::on_exit() noexcept {
     if (recording_session* const session = the_session.load()) session->exit_.run();
 }
 
+void session_callbacks::before_fork() noexcept {
+    if (gate_was_wiped()) return;
+    if (recording_session* const session = the_session.load()) session->threads_.rest();
+}
+
+void session_callbacks::after_fork() noexcept {
+    if (gate_was_wiped()) return;
+    if (recording_session* const session = the_session.load()) session->threads_.note_fork();
+}
+
+void recording_session::wake_threads() noexcept {
+    if (recording_session* const session = the_session.load()) session->threads_.wake();
+}
+
 void recording_session::in_child() noexcept {
     if (gate_was_wiped()) guard_gate();
     forget_helper_threads();

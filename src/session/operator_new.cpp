@@ -5,7 +5,9 @@
 //
 // The forms for arrays and without exceptions, and those of delete, are the standard library's: they end in these. So
 // do not the forms for types that need more than malloc's alignment; they are the C library's on every thread.
-// Sanitizers need an operator new of their own, so their builds are without this file. Cost: 16 bytes a block.
+// Sanitizers need an operator new of their own, so their builds are without this file. Cost: delete looks
+// into a table of 256 KB.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -15,44 +17,36 @@
 
 namespace {
 
-struct alignas(alignof(std::max_align_t)) block_header {
-    bool is_own = false;           // from allocate_own_memory()
-    block_header* next = nullptr;  // among those to be freed
+struct freed_block {
+    freed_block* next = nullptr;
 };
-static_assert(sizeof(block_header) == alignof(std::max_align_t));
 
 // Blocks of malloc's that libprof's own threads have no use for any more.
-constinit std::atomic<block_header*> to_be_freed{nullptr};
+constinit std::atomic<freed_block*> to_be_freed{nullptr};
 
 void free_on_this_thread() noexcept {
     // relaxed: a first look; the exchange decides.
     if (to_be_freed.load(std::memory_order_relaxed) == nullptr) return;
-    for (block_header* block = to_be_freed.exchange(nullptr, std::memory_order_acquire); block != nullptr;) {
-        block_header* const next = block->next;
+    for (freed_block* block = to_be_freed.exchange(nullptr, std::memory_order_acquire); block != nullptr;) {
+        freed_block* const next = block->next;
         std::free(block);
         block = next;
     }
 }
 
 void* allocate(std::size_t bytes) noexcept {
-    const std::size_t all = bytes + sizeof(block_header);
-    if (all < bytes) return nullptr;
-    const bool is_own = prof::takes_own_memory;
-    if (!is_own) free_on_this_thread();
-    void* const place = is_own ? prof::allocate_own_memory(all) : std::malloc(all);
-    if (place == nullptr) return nullptr;
-    auto* const header = ::new (place) block_header;
-    header->is_own = is_own;
-    return header + 1;
+    if (prof::takes_own_memory) return prof::allocate_own_memory(bytes);
+    free_on_this_thread();
+    return std::malloc(std::max(bytes, sizeof(freed_block)));
 }
 
 void release(void* block) noexcept {
     if (block == nullptr) return;
-    block_header* const header = static_cast<block_header*>(block) - 1;
-    if (header->is_own) return prof::free_own_memory(header);
-    if (!prof::takes_own_memory) return std::free(header);
-    header->next = to_be_freed.load();
-    while (!to_be_freed.compare_exchange_weak(header->next, header)) {
+    if (prof::is_own_memory(block)) return prof::free_own_memory(block);
+    if (!prof::takes_own_memory) return std::free(block);
+    auto* const freed = ::new (block) freed_block;
+    freed->next = to_be_freed.load();
+    while (!to_be_freed.compare_exchange_weak(freed->next, freed)) {
     }
 }
 

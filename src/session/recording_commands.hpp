@@ -42,6 +42,7 @@ private:
     bool lock_at_exit() PROF_TRY_ACQUIRE(true, mutex_);
     outcome complete(format::end_reason reason) PROF_REQUIRES(mutex_);
     void announce_capture();
+    void end_threads() PROF_REQUIRES(mutex_);
     outcome leave_to_settling_thread() PROF_REQUIRES(mutex_);
     outcome close_capture(drain_thread& drain, format::end_reason reason) PROF_REQUIRES(mutex_);
     // `open_window`: the number of the window that was open until now; 0: none was.

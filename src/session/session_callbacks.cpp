@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session_callbacks.hpp"
 
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
 #include <exception>
 #include <new>
 
 #include "ring/registry.hpp"
+#include "session/control.hpp"
 #include "session/recording.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
+
+// Not before: handlers are called before a fork in the reverse order in which they were registered. An allocator's may
+// lock the allocator, which threads need that end. A sanitizer holds such locks whenever it was loaded.
+void session_callbacks::watch_forks() noexcept {
+    static std::atomic<bool> are_watched{false};
+    if (are_watched.exchange(true) || dlsym(RTLD_DEFAULT, "__sanitizer_set_death_callback") != nullptr) return;
+    pthread_atfork(before_fork, after_fork, nullptr);
+}
+
+void session_callbacks::on_record_at_rest() noexcept { recording_session::wake_threads(); }
 
 void session_callbacks::on_first_use() noexcept {
     // In a signal's handler, on a thread that may hold what this waits for.
@@ -17,6 +32,8 @@ void session_callbacks::on_first_use() noexcept {
         recording_session& session = recording_session::instance();
         session.idle_.begin_drain();
         session.capture_.begin();
+        if (!session.rings_.inherits()) open_control();
+        watch_forks();
         return;
     } catch (const std::bad_alloc&) {
         record_nothing("no memory for a recording");
