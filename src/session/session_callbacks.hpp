@@ -20,9 +20,11 @@ struct session_callbacks {
     // A record is made while libprof's threads rest.
     static void on_record_at_rest() noexcept;
 
-    // From pthread_atfork, in the parent, from the first record on.
+    // From pthread_atfork, in the parent.
     static void before_fork() noexcept;
     static void after_fork() noexcept;
+    // When libprof is loaded: registers these two, now or at the first record.
+    static void watch_forks() noexcept;
 
     // An exit handler.
     static void on_exit() noexcept;
@@ -32,7 +34,7 @@ struct session_callbacks {
     static void complete_at_exit();
 
 private:
-    static void watch_forks() noexcept;
+    static void watch_forks_late() noexcept;
 };
 
 }  // namespace prof

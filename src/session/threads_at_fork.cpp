@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/helper_thread.hpp"
+#include "base/own_memory.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/end_thread.hpp"
@@ -21,6 +22,7 @@ constexpr std::chrono::milliseconds longest_wait_for_disk_at_fork{50};
 void threads_at_fork::rest() noexcept {
     if (rest_ || session_mutexes_held != 0 || parts_.exit.has_begun()) return;
     if (!has_one_thread_of_the_program() || is_in_signal_handler()) return;
+    takes_own_memory = true;  // an allocator may have locked itself
     try {
         rest_ = try_to_rest();
     } catch (const std::exception&) {
@@ -28,6 +30,7 @@ void threads_at_fork::rest() noexcept {
         rest_ = true;
         wake();
     }
+    takes_own_memory = false;
     if (rest_) await_end_of_helper_threads();
 }
 

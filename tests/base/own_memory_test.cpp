@@ -36,7 +36,7 @@ struct block {
 };
 
 std::size_t drawn_size(std::minstd_rand& random) {
-    const std::size_t power = std::size_t{1} << random() % 18;
+    const std::size_t power = std::size_t{1} << random() % 15;
     return random() % (power + 1);
 }
 
@@ -73,17 +73,22 @@ long mapped_pages() {
 
 TEST(OwnMemory, KeepsWhatIsWritten) {
     std::vector<block> blocks;
-    churn(1, 20'000, 300, blocks);
+    churn(1, 3'000, 300, blocks);
+    blocks.push_back(block::of(3'000'000, 7));
+    blocks.push_back(block::of(0, 7));
+    for (const block& each : blocks) EXPECT_TRUE(is_own_memory(each.bytes));
+    EXPECT_FALSE(is_own_memory(blocks.data()));
+    EXPECT_FALSE(is_own_memory(&blocks));
     free_all(blocks);
 }
 
 TEST(OwnMemory, IsGivenBack) {
     std::vector<block> blocks;
-    churn(2, 20'000, 300, blocks);
+    churn(2, 3'000, 300, blocks);
     free_all(blocks);
     const long before = mapped_pages();
     for (std::uint32_t seed = 3; seed < 6; ++seed) {
-        churn(seed, 20'000, 3'000, blocks);
+        churn(seed, 5'000, 1'000, blocks);
         free_all(blocks);
     }
     EXPECT_LT(mapped_pages() - before, 256) << "1 MB, in chunks that are kept";
@@ -96,7 +101,7 @@ TEST(OwnMemory, MayBeFreedByOtherThreads) {
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < thread_count; ++i) {
             threads.emplace_back([&, i, round] {
-                churn(static_cast<std::uint32_t>(10 * round + i), 5'000, 200, of_threads[(i + round) % thread_count]);
+                churn(static_cast<std::uint32_t>(10 * round + i), 1'000, 100, of_threads[(i + round) % thread_count]);
             });
         }
         for (std::thread& each : threads) each.join();
@@ -113,25 +118,25 @@ TEST(OwnMemory, GoesOnInAForkedChild) {
     GTEST_SKIP() << "the sanitizer follows no child of several threads";
 #endif
     std::vector<block> parents;
-    churn(20, 1'000, 300, parents);
+    churn(20, 500, 100, parents);
     std::atomic<bool> ends{false};
     std::vector<std::thread> threads;
     for (std::uint32_t i = 0; i < 2; ++i) {
         threads.emplace_back([&, i] {
             std::vector<block> blocks;
-            while (!ends) churn(30 + i, 500, 100, blocks);
+            while (!ends) churn(30 + i, 100, 50, blocks);
             free_all(blocks);
         });
     }
-    for (std::uint32_t i = 0; i < 50; ++i) {
+    for (std::uint32_t i = 0; i < 20; ++i) {
         const pid_t child = fork();
         if (child == 0) {
             leave_own_memory_to_parent();
             std::vector<block> blocks;
-            churn(40 + i, 500, 100, blocks);
+            churn(40 + i, 100, 50, blocks);
             free_all(blocks);
             free_all(parents);
-            churn(50 + i, 500, 100, blocks);
+            churn(50 + i, 100, 50, blocks);
             free_all(blocks);
             _exit(testing::Test::HasFailure() ? 1 : 0);
         }
