@@ -87,6 +87,7 @@ PROF_EXPORT int prof_stop() {
     return controlled([] {
         const int result = as_result(recording_session::instance().stop());
         if (!recording_session::instance().recording()) (void)rest_control();
+        if (recording_session::instance().recording()) wake_control();  // another thread has begun one
         return result;
     });
 }

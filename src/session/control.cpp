@@ -45,8 +45,8 @@ public:
     void hurry();
     void leave() noexcept;
     void abandon_in_child() noexcept;
-    bool rest() noexcept { return !is_asked_for_ && worker_.end() && server_.pause(); }
-    outcome wake() { return server_.resume(); }
+    bool rest() PROF_EXCLUDES(resting_);
+    outcome wake() PROF_EXCLUDES(resting_);
 
 private:
     process_control();
@@ -62,6 +62,7 @@ private:
     control_server server_;
     background_thread worker_{"prof-command"};
     annotated_mutex starting_;  // held while this or a recording starts, so that neither begins at exit
+    session_mutex resting_;     // held while the server's thread is ended or made
     std::atomic<bool> ends_{false};
     std::atomic<bool> is_asked_for_{false};  // by control, control_signal or autostart=0
 };
@@ -114,8 +115,21 @@ void process_control::refuse() {
 // A client that waits for a command which is done still gets its answer.
 void process_control::close() {
     worker_.wait_until_idle(longest_wait_for_answers);
-    server_.stop();
+    {
+        const session_lock lock(resting_);
+        server_.stop();
+    }
     (void)worker_.end();
+}
+
+bool process_control::rest() {
+    const session_lock lock(resting_);
+    return !is_asked_for_ && worker_.end() && server_.pause();
+}
+
+outcome process_control::wake() {
+    const session_lock lock(resting_);
+    return server_.resume();
 }
 
 void process_control::hurry() { worker_.is_idle() ? server_.remove_socket() : close(); }

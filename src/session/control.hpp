@@ -19,7 +19,7 @@ bool is_control_asked_for(const session_options& options) noexcept;
 void refuse_control();
 void close_control();
 // Ends control's threads until wake_control(): clients wait. False, with nothing changed: a command is under way, or
-// the user asked for control. By one thread at a time.
+// the user asked for control. Any thread.
 bool rest_control() noexcept;
 void wake_control() noexcept;
 // As close_control(), but waits only if a command is under way.
