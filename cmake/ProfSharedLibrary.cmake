@@ -27,6 +27,7 @@ function(prof_shared_library)
         # libstdc++.a refers to __cxa_pure_virtual weakly, and would go without it or use the host's.
         target_link_options(prof PRIVATE
             -Wl,--no-undefined -Wl,--undefined=__cxa_pure_virtual -static-libstdc++ -static-libgcc)
+        target_sources(prof PRIVATE ${PROJECT_SOURCE_DIR}/src/session/operator_new.cpp)
     endif()
     set(version ${PROJECT_VERSION})
     if(SKBUILD)

@@ -14,7 +14,7 @@ packages_of() {
             echo g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev zlib1g-dev
             has_cuda_headers || echo ca-certificates python3-pip
             ;;
-        tests) echo abigail-tools binutils ca-certificates ccache libbenchmark-dev libgmock-dev libgtest-dev libprotobuf-dev lld-16 mold pkg-config python3 python3-venv ;;
+        tests) echo abigail-tools binutils ca-certificates ccache libbenchmark-dev libgmock-dev libgtest-dev libprotobuf-dev lld-16 mold pkg-config python3 python3-venv valgrind ;;
         packages) echo bash-completion dpkg-dev fish groff lintian man-db mmdebstrap zsh ;;
         frameworks) echo python3-torch ;;  # an old PyTorch
         lint) echo clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 ;;

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <thread>
 
+#include "base/own_memory.hpp"
+
 namespace prof {
 
 // Calls both, and returns when both have returned. `other` runs on a thread of its own if `on_two_threads` and there is
@@ -16,7 +18,8 @@ void run_both(bool on_two_threads, TOne&& one, TOther&& other) {
     std::jthread thread;
     if (on_two_threads) {
         try {
-            thread = std::jthread([&] {
+            thread = std::jthread([&, is_own = takes_own_memory] {
+                takes_own_memory = is_own;
                 try {
                     other();
                 } catch (...) {

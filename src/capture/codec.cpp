@@ -41,7 +41,7 @@ std::size_t deflater::operator()(std::span<const std::byte> in, std::span<std::b
 }
 
 bool inflate_exactly(std::span<const std::byte> in, std::span<std::byte> out) noexcept {
-    z_stream stream{};
+    z_stream stream = unbegun_stream<z_stream>();
     if (inflateInit(&stream) != Z_OK) return false;
     stream.next_in = input_of(in);
     stream.avail_in = static_cast<uInt>(in.size());

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/zlib_memory.hpp"
+
 namespace prof {
 
 // CRC-32 as in zlib, PNG and Ethernet.
@@ -27,7 +29,7 @@ public:
     std::size_t operator()(std::span<const std::byte> in, std::span<std::byte> out) noexcept;
 
 private:
-    z_stream stream_{};
+    z_stream stream_ = unbegun_stream<z_stream>();
 };
 
 // True if `in` is one whole zlib stream of exactly out.size() bytes, which are then in `out`. Never writes beyond

@@ -86,9 +86,9 @@ void* drain_thread::enter(void* self) noexcept {
 
 void drain_thread::run() noexcept {
     disk_.watch_this_thread();
-    if (make_capture()) drain_to_the_end();
+    if (is_made_ || make_capture()) drain_to_the_end();
     const std::lock_guard lock(mutex_);
-    if (is_relieved_) return;
+    if (is_relieved_ || has_left_) return;
     syncs_done_ = syncs_wanted_;
     note_sync(true);
     synced_.notify_all();
@@ -139,10 +139,46 @@ void drain_thread::write_last_words() {
 
 bool drain_thread::take_over() {
     const std::lock_guard lock(mutex_);
+    if (is_relieved_) return true;
     if (!waits_ || finish_) return false;
     is_relieved_ = true;
     if (out_ != nullptr) out_->set_wait_for_room(nullptr);
     return true;
+}
+
+bool drain_thread::rest_thread(std::chrono::nanoseconds patience) {
+    {
+        std::unique_lock lock(mutex_);
+        if (is_relieved_ || synced_state_.has_end) return true;
+        leaves_ = true;
+        wake_.notify_one();
+        const auto is_over = [&] { return has_left_ || is_full_ || synced_state_.has_end; };
+        const bool answers = wait_for_disk(lock, patience, is_over);
+        if (!answers || !has_left_) {
+            leaves_ = false;
+            return synced_state_.has_end;
+        }
+    }
+    pthread_join(thread_, nullptr);
+    has_thread_ = false;
+    is_relieved_ = true;
+    if (out_ != nullptr) out_->set_wait_for_room(nullptr);
+    try {
+        write_notes();
+        (void)collector_.round();
+    } catch (const std::bad_alloc&) {
+        // Out of memory: it is brought in after resume(), or at the end.
+    }
+    return true;
+}
+
+bool drain_thread::resume() {
+    const std::lock_guard lock(mutex_);
+    if (has_thread_) return true;
+    leaves_ = has_left_ = is_relieved_ = false;
+    has_thread_ = create_helper_thread(thread_, enter, this) == 0;
+    is_relieved_ = !has_thread_;
+    return has_thread_;
 }
 
 bool drain_thread::await_capture(std::chrono::milliseconds longest) {
@@ -278,9 +314,14 @@ bool drain_thread::rounds() {
             synced_.notify_all();
         }
         waits_ = true;
-        if (!finish_ && syncs_wanted_ == wanted) wake_.wait_for(lock, rests_ ? resting_pause : pause);
+        if (!finish_ && !leaves_ && syncs_wanted_ == wanted) wake_.wait_for(lock, rests_ ? resting_pause : pause);
         waits_ = false;
         if (is_relieved_) return false;
+        if (leaves_ && !finish_) {
+            has_left_ = true;
+            synced_.notify_all();
+            return false;
+        }
     }
     return true;
 }
@@ -401,7 +442,7 @@ outcome drain_thread::finish(format::end_reason reason) {
     ask_to_finish(reason);
     if (is_relieved_) {
         write_last_words();
-        pthread_detach(thread_);
+        if (has_thread_) pthread_detach(thread_);
         const std::lock_guard lock(mutex_);
         note_sync(true);
         synced_.notify_all();
@@ -412,6 +453,7 @@ outcome drain_thread::finish(format::end_reason reason) {
 }
 
 outcome drain_thread::close(format::end_reason reason) {
+    if (is_relieved_) return finish(reason);
     ask_to_finish(reason);
     {
         std::unique_lock lock(mutex_);

@@ -99,6 +99,13 @@ public:
     // changed.
     bool take_over();
 
+    // Ends the thread until resume(), with all that was recorded until now in the file. False, with nothing changed:
+    // the disk is full, or one call to it has been pending for as long as `patience`. While the thread rests finish()
+    // works on the calling thread, and other functions wait for resume(). REQUIRES: no other thread uses the object.
+    bool rest_thread(std::chrono::nanoseconds patience);
+    // Makes the thread again. False: there can be none.
+    bool resume();
+
     // Call before finish() or close(): true if that call will not wait for ever. False if one call to the storage has
     // been pending for as long as `patience`; then neither may be called, and the object must not be destroyed.
     bool is_finished(format::end_reason reason, std::chrono::nanoseconds patience);
@@ -147,7 +154,10 @@ private:
     };
     synced_state synced_state_;  // as of the latest sync
     bool waits_ = false;         // waits for the next round
-    bool is_relieved_ = false;   // take_over() succeeded
+    bool is_relieved_ = false;   // take_over() succeeded, or the thread rests
+    bool has_thread_ = true;     // to be joined or detached
+    bool leaves_ = false;        // rest_thread() asks the thread to end
+    bool has_left_ = false;      // it is at its end for that
     bool rests_ = false;
     bool finish_ = false;
     bool ends_where_full_ = false;

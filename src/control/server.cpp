@@ -111,6 +111,28 @@ void control_server::stop() noexcept {
     woken_.close();
 }
 
+bool control_server::pause() noexcept {
+    if (!has_thread_ || is_closed_by_program()) return !has_thread_;
+    pausing_.store(true);
+    wake(for_work);
+    pthread_join(thread_, nullptr);
+    pausing_.store(false);
+    has_thread_.store(false);
+    is_paused_ = true;
+    const bool is_asked = std::any_of(clients_.begin(), clients_.end(),
+                                      [](const client& who) { return who.state != client_state::free; });
+    return !is_asked || !resume().ok();
+}
+
+outcome control_server::resume() {
+    if (!is_paused_) return {};
+    is_paused_ = false;
+    const int failed = create_helper_thread(thread_, enter, this);
+    has_thread_ = failed == 0;
+    if (has_thread_) return {};
+    return outcome::failed(std::string("no thread for control: ") + std::strerror(failed));
+}
+
 // Also called in signal handlers. If the socket pair is full, the thread has been woken already.
 void control_server::wake(char why) const noexcept { (void)send(wake_.get(), &why, 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
@@ -182,7 +204,7 @@ void control_server::sleep_without_poll() const noexcept {
 void control_server::run() {
     std::array<pollfd, 2 + most_control_clients> all{};
     std::array<std::size_t, most_control_clients> places{};  // index of each client in `all`; 0: absent
-    while (!stopping_.load() && !is_closed_by_program()) {
+    while (!stopping_.load() && !pausing_.load() && !is_closed_by_program()) {
         all[0] = {.fd = woken_.get(), .events = POLLIN, .revents = 0};
         const bool is_deaf = deaf_until_ > steady_clock::now();
         all[1] = {.fd = is_deaf ? -1 : observer_.get(), .events = POLLIN, .revents = 0};
@@ -211,6 +233,7 @@ void control_server::run() {
         }
         if (all[1].revents != 0) accept_client();
     }
+    if (pausing_.load()) return;
     take_answers();
     for (client& who : clients_) hang_up(who);
 }

@@ -51,6 +51,12 @@ public:
     // Sends the answers that are ready, removes the socket and ends the thread. Idempotent. Call from one thread only.
     void stop() noexcept;
 
+    // Ends the thread until resume(): clients that come meanwhile wait. False, with nothing changed: there is a client.
+    // By the thread that calls start(), stop() and these.
+    bool pause() noexcept;
+    // Makes the thread again, if it was there.
+    outcome resume();
+
     // Calls handlers::signalled on the server's thread. May be called in a signal handler.
     void raise() noexcept;
     // Removes the socket's name, so that clients no longer find it. May be called in a signal handler that ends the
@@ -94,6 +100,8 @@ private:
     own_descriptor woken_;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> has_thread_{false};
+    std::atomic<bool> pausing_{false};
+    bool is_paused_ = false;
     pthread_t thread_{};
     std::string path_;  // of the socket; "": there is none
     dev_t device_ = 0;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/zlib_memory.hpp"
+
 namespace prof {
 
 class gzip_stream {
@@ -50,7 +52,7 @@ private:
     static constexpr std::size_t piece_bytes = 256U << 10;
     static constexpr int gzip_header = 16;  // added to the window bits: selects a gzip header instead of zlib's
 
-    z_stream stream_{};
+    z_stream stream_ = unbegun_stream<z_stream>();
     std::vector<Bytef> out_;
 };
 

@@ -39,6 +39,8 @@ inline constexpr std::atomic<std::uint32_t>& symbol_generation = all_gate_words.
 inline constexpr std::uint32_t watching_epoch = 0xFFFFFFFF;
 // In a child that was forked during a recording: its first record begins a recording of its own.
 inline constexpr std::uint32_t orphan_epoch = 0xFFFFFFFE;
+// libprof's threads rest since a fork (session/threads_at_fork.hpp): the first record makes them again.
+inline constexpr std::uint32_t resting_epoch = 0xFFFFFFFA;
 // The session is being prepared. A thread with a record waits until that is done; otherwise the first ranges would be
 // lost.
 inline constexpr std::uint32_t preparing_epoch = 0xFFFFFFFB;

@@ -107,6 +107,7 @@ region::region(const region_options& wanted) {
             "if the process is killed; PROF_RINGS names another directory";
     }
     lay_out(options);
+    if (notice_.empty()) notice_ = options.notice;
 }
 
 // Twice the size must be free, so that libprof does not fill up a small container's /dev/shm. If there is room for the

@@ -44,6 +44,7 @@ struct region_options {
     std::size_t buffer_bytes = 0;     // of each of CUPTI's buffers
     std::uint32_t buffer_count = 0;   // 0: the buffers are not in this mapping
     std::array<std::uint8_t, 16> id{};
+    std::string notice;  // what notice() is if nothing else is to be said
 };
 
 // Where CUPTI's buffers lie. Each is a header of 64 bytes followed by `bytes`; they start `stride` bytes apart.

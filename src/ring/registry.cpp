@@ -47,6 +47,8 @@ std::atomic<first_use_state> first_use{first_use_state::unobserved};
 std::atomic<first_use_function> on_first_use{nullptr};   // stays when the first use is met
 std::atomic<void (*)() noexcept> on_preparing{nullptr};  // null except during a preparation
 std::atomic<void (*)(std::uint64_t) noexcept> on_thread_end{nullptr};
+std::atomic<void (*)() noexcept> on_record_at_rest{nullptr};
+std::atomic<std::uint32_t> epoch_at_rest{0};  // the open window's
 pthread_key_t thread_end_key;
 pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
@@ -178,6 +180,20 @@ void end_preparation() noexcept {
     follow_gate();
 }
 
+void begin_rest(void (*wake)() noexcept) noexcept {
+    const std::uint32_t epoch = epoch_of(recording_epoch);
+    if (epoch == 0 || epoch >= observed_epoch_bit) return;
+    on_record_at_rest.store(wake);
+    epoch_at_rest.store(epoch);
+    set_gate(recording_epoch, resting_epoch);
+}
+
+void end_rest() noexcept {
+    std::uint32_t epoch = resting_epoch;
+    (void)recording_epoch.compare_exchange_strong(epoch, epoch_at_rest.load());
+    follow_gate();
+}
+
 bool first_use_was_met() noexcept { return first_use.load() == first_use_state::met; }
 
 region* installed_region() noexcept {
@@ -249,6 +265,13 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
         epoch = epoch_of(recording_epoch);
         if (epoch == 0 || epoch == preparing_epoch) return nullptr;  // the latter on the thread that prepares
     }
+    if (epoch == resting_epoch) {
+        on_record_at_rest.load()();
+        epoch = epoch_of(recording_epoch);
+        if (epoch == 0) return nullptr;
+        if (epoch == resting_epoch) epoch = epoch_at_rest.load();  // in a signal's handler
+        if (this_thread.out != nullptr && this_thread.out->epoch() == epoch) return this_thread.out;
+    }
     if (epoch == watching_epoch) return nullptr;
     if (epoch == orphan_epoch) {
         if (auto* const child_use = on_child_use.load()) child_use();
@@ -267,7 +290,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     }
     // The first use takes its time, in which the recording may have ended and another one begun, with its own first
     // use.
-    if (const std::uint32_t now = epoch_of(recording_epoch); now != epoch) {
+    if (const std::uint32_t now = epoch_of(recording_epoch); now != epoch && now != resting_epoch) {
         return now == 0 ? nullptr : attach_this_thread(now);
     }
     if (!watch_end_of_this_thread()) {

@@ -74,6 +74,12 @@ void name_thread(region& where, std::uint32_t tid, std::uint32_t name) noexcept;
 void begin_preparation(void (*wait)() noexcept) noexcept;
 void end_preparation() noexcept;
 
+// If a window is open: from here to end_rest(), a thread that has a record calls `wake`. That calls end_rest(), or
+// returns with the gate as it is: then the thread writes the record without it, if it has a ring. Does nothing
+// otherwise. REQUIRES: there is one thread.
+void begin_rest(void (*wake)() noexcept) noexcept;
+void end_rest() noexcept;
+
 // In a forked child, from pthread_atfork: from here on the child does not touch the parent's rings. `child_use` creates
 // and installs a region of the child's own. It is called, on any thread, when something is to be named and there is no
 // region yet. If the child `records`, it is also called at the first record, and must open or shut the gate for that.
@@ -90,6 +96,16 @@ region* region_for_names() noexcept;
 // In a forked child: whether a pop ends a range that was open on this thread at the fork. Each such range counts once.
 // `domain` may also be domain_limit, which stands for adoptions.
 bool ends_parents_range(std::size_t domain) noexcept;
+
+// Whether this is a forked child that is to record and has recorded nothing yet: all ranges that end are its parent's.
+inline bool has_only_parents_ranges() noexcept { return epoch_of(recording_epoch) == orphan_epoch; }
+
+// The region for a record that begins something, for a caller that needs the region before the producer. A forked child
+// that is to record creates its own. Null if nothing can be recorded.
+inline region* region_for_records() noexcept {
+    region* const where = installed_region();
+    return where == nullptr && has_only_parents_ranges() ? region_for_names() : where;
+}
 
 // The number of this thread, from 1. Unlike an address or a tid it is never given to another thread of the process.
 std::uint64_t number_of_this_thread() noexcept;

@@ -13,12 +13,28 @@ namespace prof {
 
 bool background_thread::start() {
     if (has_thread_) return true;
-    pthread_t thread{};
-    has_thread_ = create_helper_thread(thread, enter, this) == 0;
+    has_begun_ = false;
+    has_thread_ = create_helper_thread(thread_, enter, this) == 0;
     if (!has_thread_) return false;
     clockid_t clock = no_clock;
-    if (pthread_getcpuclockid(thread, &clock) == 0) clock_.store(clock);
-    pthread_detach(thread);
+    if (pthread_getcpuclockid(thread_, &clock) == 0) clock_.store(clock);
+    return true;
+}
+
+bool background_thread::end() {
+    pthread_t ending{};
+    {
+        annotated_lock lock(mutex_);
+        if (!has_thread_) return true;
+        changed_.wait(lock.native(), [&]() PROF_REQUIRES(mutex_) { return has_begun_ || !has_thread_; });
+        if (!has_thread_ || !has_done_all()) return !has_thread_;
+        ending = thread_;
+        has_thread_ = false;
+        ++ended_;
+        clock_.store(no_clock);
+        changed_.notify_all();
+    }
+    pthread_join(ending, nullptr);
     return true;
 }
 
@@ -30,12 +46,16 @@ void* background_thread::enter(void* self) noexcept {
 }
 
 void background_thread::run() {
-    const auto has_task = [&]() PROF_REQUIRES(mutex_) { return !tasks_.empty(); };
     annotated_lock lock(mutex_);
+    const std::uint64_t ended_before = ended_;
+    const auto is_wanted = [&]() PROF_REQUIRES(mutex_) { return !tasks_.empty() || ended_ != ended_before; };
+    has_begun_ = true;
+    changed_.notify_all();
     for (;;) {
-        while (!changed_.wait_for(lock.native(), alone_check_interval, has_task)) {
+        while (!changed_.wait_for(lock.native(), alone_check_interval, is_wanted)) {
             exit_if_alone();
         }
+        if (ended_ != ended_before) return;
         const std::function<void()> task = std::move(tasks_.front());
         tasks_.pop_front();
         busy_ = true;

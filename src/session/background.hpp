@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A thread for work that would hold up the program: to wait for the GPU at the end of a window, to make exports. Tasks
 // run one after the other, in the order in which they were posted. The thread blocks every signal, so that no handler
-// of the program ever runs on it. It is made by the first task.
+// of the program ever runs on it. It is made by the first task, and again by the first after end().
 #pragma once
+
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -32,6 +34,8 @@ public:
     // As wait_until_idle(), but false once the thread has used no processor time for as long as `standstill`. A later
     // call does not wait so long again, while the thread still stands.
     bool wait_while_it_works(std::chrono::milliseconds standstill) PROF_EXCLUDES(mutex_);
+    // Ends the thread, and returns when it has ended. False, with nothing changed: it has something to do.
+    bool end() PROF_EXCLUDES(mutex_);
     // The processor time that the thread has used. Any thread.
     std::uint64_t cpu_ns() const noexcept;
 
@@ -45,8 +49,11 @@ private:
     annotated_mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> tasks_ PROF_GUARDED_BY(mutex_);
-    bool busy_ PROF_GUARDED_BY(mutex_) = false;        // with a task that is no longer in tasks_
-    bool has_thread_ PROF_GUARDED_BY(mutex_) = false;  // it ends with the process
+    bool busy_ PROF_GUARDED_BY(mutex_) = false;  // with a task that is no longer in tasks_
+    bool has_thread_ PROF_GUARDED_BY(mutex_) = false;
+    bool has_begun_ PROF_GUARDED_BY(mutex_) = false;   // the thread is in run()
+    std::uint64_t ended_ PROF_GUARDED_BY(mutex_) = 0;  // threads that end() has ended
+    pthread_t thread_ PROF_GUARDED_BY(mutex_){};
     static constexpr clockid_t no_clock = -1;
     std::atomic<clockid_t> clock_{no_clock};
     // When a wait was given up: the processor time used until then, and since when the thread stands still.

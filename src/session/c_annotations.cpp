@@ -69,11 +69,7 @@ PROF_EXPORT int prof_phase_push(const char* name, uint32_t category) {
     return push_phase(name, category) ? PROF_OK : PROF_WRONG_STATE;
 }
 
-PROF_EXPORT int prof_phase_pop() {
-    if (!records()) return PROF_WRONG_STATE;
-    pop_phase();
-    return PROF_OK;
-}
+PROF_EXPORT int prof_phase_pop() { return pop_phase() ? PROF_OK : PROF_WRONG_STATE; }
 
 PROF_EXPORT int prof_range_push(const char* name) { return put(name, nullptr, push_plain); }
 
@@ -81,11 +77,7 @@ PROF_EXPORT int prof_range_push_with(const char* name, const prof_attributes* at
     return put(name, attributes, push_plain);
 }
 
-PROF_EXPORT int prof_range_pop() {
-    if (!records()) return PROF_WRONG_STATE;
-    pop_plain();
-    return PROF_OK;
-}
+PROF_EXPORT int prof_range_pop() { return pop_plain() ? PROF_OK : PROF_WRONG_STATE; }
 
 PROF_EXPORT uint64_t prof_range_start(const char* name, const prof_attributes* attributes) {
     std::uint64_t number = 0;

@@ -85,7 +85,12 @@ PROF_EXPORT int prof_autostart() {
 }
 
 PROF_EXPORT int prof_stop() {
-    return controlled([] { return as_result(recording_session::instance().stop()); });
+    return controlled([] {
+        const int result = as_result(recording_session::instance().stop());
+        if (!recording_session::instance().recording()) (void)rest_control();
+        if (recording_session::instance().recording()) wake_control();  // another thread has begun one
+        return result;
+    });
 }
 
 PROF_EXPORT int prof_pause() {

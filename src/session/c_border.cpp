@@ -81,6 +81,7 @@ int check_process() {
         warn_once(line);
         return fail(PROF_WRONG_STATE, line);
     }
+    recording_session::wake_threads();
     return PROF_OK;
 }
 

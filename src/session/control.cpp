@@ -45,6 +45,8 @@ public:
     void hurry();
     void leave() noexcept;
     void abandon_in_child() noexcept;
+    bool rest() PROF_EXCLUDES(resting_);
+    outcome wake() PROF_EXCLUDES(resting_);
 
 private:
     process_control();
@@ -60,7 +62,9 @@ private:
     control_server server_;
     background_thread worker_{"prof-command"};
     annotated_mutex starting_;  // held while this or a recording starts, so that neither begins at exit
+    session_mutex resting_;     // held while the server's thread is ended or made
     std::atomic<bool> ends_{false};
+    std::atomic<bool> is_asked_for_{false};  // by control, control_signal or autostart=0
 };
 
 std::atomic<bool> is_opened{false};
@@ -82,6 +86,7 @@ void process_control::open() {
     if (ends_) return;
     const session_options options = recording_session::instance().environment_options();
     note_control_opened();
+    is_asked_for_ = is_control_asked_for(options);
     bool has_socket = false;
     if (options.control != control_use::off) {
         const result<std::string> directory = make_control_directory();
@@ -110,7 +115,21 @@ void process_control::refuse() {
 // A client that waits for a command which is done still gets its answer.
 void process_control::close() {
     worker_.wait_until_idle(longest_wait_for_answers);
-    server_.stop();
+    {
+        const session_lock lock(resting_);
+        server_.stop();
+    }
+    (void)worker_.end();
+}
+
+bool process_control::rest() {
+    const session_lock lock(resting_);
+    return !is_asked_for_ && worker_.end() && server_.pause();
+}
+
+outcome process_control::wake() {
+    const session_lock lock(resting_);
+    return server_.resume();
 }
 
 void process_control::hurry() { worker_.is_idle() ? server_.remove_socket() : close(); }
@@ -207,8 +226,23 @@ control_answer process_control::status(const control_request& request) {
 
 }  // namespace
 
+bool is_control_asked_for(const session_options& options) noexcept {
+    return options.control == control_use::on || options.control_signal != 0 || !options.autostart;
+}
+
+bool rest_control() noexcept { return !is_there.load() || process_control::instance().rest(); }
+
+void wake_control() noexcept {
+    if (!is_there.load()) return;
+    try {
+        if (const outcome begun = process_control::instance().wake(); !begun.ok()) warn_once(begun.message());
+    } catch (const std::exception&) {
+        // No memory: it goes on without control.
+    }
+}
+
 void open_control() noexcept {
-    if (is_opened.load() || is_opened.exchange(true)) return;
+    if (is_opened.load() || is_opened.exchange(true)) return wake_control();
     try {
         process_control::instance().open();
     } catch (const std::bad_alloc&) {

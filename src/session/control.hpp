@@ -11,11 +11,17 @@ namespace prof {
 // At the process's first use of NVTX, of CUDA, or of prof_start; later calls do nothing. Setup code: a few system calls
 // and a thread. Any thread.
 void open_control() noexcept;
+// Whether control begins with the session. Otherwise it begins with the first record.
+bool is_control_asked_for(const session_options& options) noexcept;
 
 // At exit, in this order, before and after the recording is completed: no command begins any more; then answers that
 // are ready are sent, and the socket is removed.
 void refuse_control();
 void close_control();
+// Ends control's threads until wake_control(): clients wait. False, with nothing changed: a command is under way, or
+// the user asked for control. Any thread.
+bool rest_control() noexcept;
+void wake_control() noexcept;
 // As close_control(), but waits only if a command is under way.
 void hurry_control();
 // Instead, where a signal's handler exits: removes the socket, and answers nothing any more. Takes no lock.

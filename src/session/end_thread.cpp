@@ -24,12 +24,20 @@ void end_thread::start() {
     const session_lock lock(starting_);
     if (is_there_) return;
     sem_init(&asked_, 0, 0);
-    pthread_t thread{};
-    const int result = create_helper_thread(thread, enter, this);
+    const int result = create_helper_thread(thread_, enter, this);
     if (result != 0) throw error(std::string{"no thread for the end: "} + std::strerror(result));
-    (void)pthread_getcpuclockid(thread, &clock_);
-    pthread_detach(thread);
+    (void)pthread_getcpuclockid(thread_, &clock_);
     is_there_.store(true);
+}
+
+void end_thread::end() noexcept {
+    const session_lock lock(starting_);
+    if (!is_there_.exchange(false)) return;
+    ends_ = true;
+    ask();
+    pthread_join(thread_, nullptr);
+    ends_ = false;
+    sem_destroy(&asked_);
 }
 
 // By the monotonic clock, except under the thread sanitizer, which does not follow that call.
@@ -50,10 +58,12 @@ void* end_thread::enter(void* self) noexcept {
     pthread_setname_np(pthread_self(), "prof-end");
     auto* const own = static_cast<end_thread*>(self);
     for (;;) {
-        if (own->wait_for_a_while() == 0) {
-            own->work_();
-        } else {
+        if (own->wait_for_a_while() != 0) {
             exit_if_alone();
+        } else if (own->ends_) {
+            return nullptr;
+        } else {
+            own->work_();
         }
     }
 }

@@ -7,6 +7,7 @@
 // allocates. The end thread wakes once a second, to check whether only libprof's threads are left (exit_if_alone).
 #pragma once
 
+#include <pthread.h>
 #include <semaphore.h>
 
 #include <atomic>
@@ -19,7 +20,7 @@ namespace prof {
 
 class end_thread {
 public:
-    // `work`: called on the end thread. This object must outlive the thread, which ends with the process.
+    // `work`: called on the end thread. This object must outlive the thread, which ends by end() or with the process.
     explicit end_thread(void (*work)() noexcept) noexcept : work_(work) {}
     end_thread(const end_thread&) = delete;
     end_thread& operator=(const end_thread&) = delete;
@@ -27,6 +28,9 @@ public:
     // Makes the thread, if there is none yet. Throws prof::error. Any thread.
     void start() PROF_EXCLUDES(starting_);
     bool is_there() const noexcept { return is_there_.load(); }
+    // Ends the thread, if there is one, and returns when it has ended. REQUIRES: the work is not under way, and nobody
+    // asks for it meanwhile.
+    void end() noexcept PROF_EXCLUDES(starting_);
 
     // The next two may be called in a signal handler. REQUIRES: is_there().
     // Requests the work, which is done once for each call. Returns at once.
@@ -40,6 +44,8 @@ private:
 
     void (*const work_)() noexcept;
     session_mutex starting_;
+    pthread_t thread_ PROF_GUARDED_BY(starting_){};
+    std::atomic<bool> ends_{false};
     sem_t asked_{};                      // written before is_there_
     clockid_t clock_ = CLOCK_MONOTONIC;  // likewise
     std::atomic<bool> is_there_{false};

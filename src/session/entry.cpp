@@ -25,6 +25,7 @@
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/recording.hpp"
+#include "session/session_callbacks.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
@@ -64,6 +65,7 @@ std::string own_path() {
             return;
         }
         pthread_atfork(nullptr, nullptr, recording_session::in_child);
+        session_callbacks::watch_forks();
         note_time_of_load();
         const std::string path = own_path();
         setenv("PROF_IMAGE", image.c_str(), 1);

@@ -79,13 +79,15 @@ public:
     template <typename TChange>
     outcome replace(bool lines, TChange&& change) PROF_REQUIRES(replacing_) PROF_EXCLUDES(mutex_);
     void move_lines_to_stderr() noexcept PROF_EXCLUDES(mutex_);
+    void end() noexcept PROF_EXCLUDES(mutex_);
 
 private:
     static void* enter(void* self);
     static void begin_thread(event_queue* queue) noexcept;
     static void end_thread(void* self) noexcept;
-    // The next call: current_. Waits for it.
-    program_functions take() noexcept PROF_EXCLUDES(mutex_);
+    static pthread_key_t key_of_thread() noexcept;
+    // The next call: current_. Waits for it. False: the thread is to end.
+    bool take(program_functions& with) noexcept PROF_EXCLUDES(mutex_);
     // It has returned.
     void note_called() noexcept PROF_EXCLUDES(mutex_);
     outcome start() PROF_REQUIRES(mutex_);
@@ -102,6 +104,8 @@ private:
     std::size_t latest_line_ PROF_GUARDED_BY(mutex_) = 0;  // its hash; a line that follows itself is passed on once
     program_functions functions_ PROF_GUARDED_BY(mutex_);
     bool has_thread_ PROF_GUARDED_BY(mutex_) = false;
+    bool ends_ PROF_GUARDED_BY(mutex_) = false;
+    pthread_t thread_ PROF_GUARDED_BY(mutex_){};
     bool is_calling_ PROF_GUARDED_BY(mutex_) = false;
     bool calls_with_line_ PROF_GUARDED_BY(mutex_) = false;
 };
@@ -119,10 +123,8 @@ event_queue& event_queue::instance() {
 
 outcome event_queue::start() {
     if (has_thread_) return {};
-    pthread_t thread{};
-    const int failure = create_helper_thread(thread, enter, this);
+    const int failure = create_helper_thread(thread_, enter, this, stack_room::usual);
     if (failure != 0) return outcome::failed(std::string{"no thread for callbacks: "} + std::strerror(failure));
-    pthread_detach(thread);
     has_thread_ = true;
     return {};
 }
@@ -133,45 +135,67 @@ outcome event_queue::start() {
 void* event_queue::enter(void* self) {
     auto* const queue = static_cast<event_queue*>(self);
     begin_thread(queue);
-    for (;;) {
-        const program_functions with = queue->take();
+    program_functions with;
+    while (queue->take(with)) {
         call_program(queue->current_, with);
         queue->note_called();
     }
+    (void)pthread_setspecific(key_of_thread(), nullptr);
+    return nullptr;
 }
 
-void event_queue::begin_thread(event_queue* queue) noexcept {
+pthread_key_t event_queue::key_of_thread() noexcept {
     static const pthread_key_t key = [] {
         pthread_key_t made{};
         (void)pthread_key_create(&made, end_thread);
         return made;
     }();
+    return key;
+}
+
+void event_queue::begin_thread(event_queue* queue) noexcept {
     pthread_setname_np(pthread_self(), "prof-events");
     calls_program = true;
-    (void)pthread_setspecific(key, queue);
+    (void)pthread_setspecific(key_of_thread(), queue);
 }
 
 // The thread was ended from outside.
 void event_queue::end_thread(void* self) noexcept {
     auto* const queue = static_cast<event_queue*>(self);
     helper_thread_was_ended();
+    pthread_detach(pthread_self());
     queue->note_called();
     const annotated_lock lock(queue->mutex_);
     queue->has_thread_ = false;
 }
 
-program_functions event_queue::take() noexcept {
-    const auto has_work = [&]() PROF_REQUIRES(mutex_) { return count_ != 0 && !is_closed.load(); };
+bool event_queue::take(program_functions& with) noexcept {
+    const auto is_wanted = [&]() PROF_REQUIRES(mutex_) { return ends_ || (count_ != 0 && !is_closed.load()); };
     annotated_lock lock(mutex_);
-    while (!changed_.wait_for(lock.native(), alone_check_interval, has_work)) {
+    while (!changed_.wait_for(lock.native(), alone_check_interval, is_wanted)) {
         exit_if_alone();
     }
+    if (ends_) return false;
     current_ = std::exchange(ring_[first_], {});
     first_ = (first_ + 1) % ring_.size();
     --count_;
     is_calling_ = true;
     calls_with_line_ = current_.is_line;
-    return functions_;
+    with = functions_;
+    return true;
+}
+
+void event_queue::end() noexcept {
+    pthread_t ending{};
+    {
+        const annotated_lock lock(mutex_);
+        if (!has_thread_ || is_calling_) return;
+        has_thread_ = false;
+        ends_ = true;
+        ending = thread_;
+        changed_.notify_all();
+    }
+    pthread_join(ending, nullptr);
 }
 
 void event_queue::note_called() noexcept {
@@ -302,6 +326,10 @@ void close_events(bool is_interrupted) noexcept {
     has_sink = false;
     event_queue* const queue = the_queue.load();
     if (queue != nullptr && !is_interrupted) queue->move_lines_to_stderr();
+}
+
+void end_event_thread() noexcept {
+    if (event_queue* const queue = the_queue.load()) queue->end();
 }
 
 void forget_events_in_child() noexcept {

@@ -52,6 +52,8 @@ inline bool is_event_thread() noexcept { return calls_program; }
 // The process's end begins: nothing is delivered any more. Lines that are still queued go to stderr, unless the calling
 // thread `is_interrupted` by a signal's handler. Waits for no lock.
 void close_events(bool is_interrupted) noexcept;
+// Ends the thread, unless it is in a function of the program. After close_events().
+void end_event_thread() noexcept;
 // In a forked child, from pthread_atfork. Takes no lock and allocates nothing.
 void forget_events_in_child() noexcept;
 

@@ -30,6 +30,7 @@ public:
     void post(std::function<void()> task) { thread_.post(std::move(task)); }
 
     bool is_idle() { return thread_.is_idle(); }
+    bool end() { return thread_.end(); }
     std::uint64_t cpu_ns() const noexcept { return thread_.cpu_ns(); }
     // Returns when all tasks are done; false if the thread makes no progress for as long as `standstill`.
     bool wait_while_it_works(std::chrono::milliseconds standstill) { return thread_.wait_while_it_works(standstill); }

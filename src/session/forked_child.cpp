@@ -12,7 +12,9 @@
 
 #include "base/cancellation_guard.hpp"
 #include "base/helper_thread.hpp"
+#include "base/own_memory.hpp"
 #include "base/signal_handler.hpp"
+#include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/events.hpp"
@@ -55,13 +57,30 @@ void session_callbacks::on_exit() noexcept {
     if (recording_session* const session = the_session.load()) session->exit_.run();
 }
 
+void session_callbacks::before_fork() noexcept {
+    if (gate_was_wiped()) return;
+    const cancellation_guard guard;
+    if (recording_session* const session = the_session.load()) session->threads_.rest();
+}
+
+void session_callbacks::after_fork() noexcept {
+    if (gate_was_wiped()) return;
+    if (recording_session* const session = the_session.load()) session->threads_.note_fork();
+}
+
+void recording_session::wake_threads() noexcept {
+    if (recording_session* const session = the_session.load()) session->threads_.wake();
+}
+
 void recording_session::in_child() noexcept {
     const cancellation_guard guard;
     if (gate_was_wiped()) guard_gate();
     forget_helper_threads();
+    leave_own_memory_to_parent();
     gpu_session::note_fork();
     abandon_control_in_child();
     forget_events_in_child();
+    leave_ranges_to_parent();
     if (recording_session* const parents = the_session.exchange(nullptr)) {
         session_of_parent = parents;
         parents->gpu_.leave_to_parent();

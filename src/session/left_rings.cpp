@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/left_rings.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -9,10 +8,10 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/directory_names.hpp"
 #include "base/number.hpp"
 
 namespace prof {
@@ -31,25 +30,21 @@ bool is_dead(pid_t pid) noexcept { return kill(pid, 0) != 0 && errno == ESRCH; }
 
 }  // namespace
 
-// Not by std::filesystem's iterator, which ends the process where there is no memory for a path.
 std::string left_rings_notice(const std::string& own) {
     constexpr std::uint64_t block = 512;
     constexpr std::uint64_t bytes_of_a_megabyte = 1U << 20;
     if (own.empty()) return {};
     const std::string directory = own.substr(0, own.rfind('/'));
-    const std::unique_ptr<DIR, int (*)(DIR*)> open_directory{opendir(directory.c_str()), closedir};
-    if (open_directory == nullptr) return {};
     std::uint64_t files = 0;
     std::uint64_t bytes = 0;
-    while (const dirent* const entry = readdir(open_directory.get())) {
-        const auto pid = pid_in(entry->d_name);
+    see_names_in(directory, [&](int descriptor, const char* name) {
+        const auto pid = pid_in(name);
         struct stat status {};
-        if (!pid || !is_dead(*pid)) continue;
-        if (fstatat(dirfd(open_directory.get()), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) continue;
+        if (!pid || !is_dead(*pid) || fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+        if (!S_ISREG(status.st_mode) || status.st_uid != geteuid()) return;
         ++files;
         bytes += static_cast<std::uint64_t>(status.st_blocks) * block;
-    }
+    });
     if (files == 0) return {};
     return "processes that died have left " + std::to_string(files) + (files == 1 ? " file" : " files") +
            " of rings with " + std::to_string((bytes + bytes_of_a_megabyte - 1) / bytes_of_a_megabyte) + " MB in " +

@@ -27,6 +27,11 @@ void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& c
     rings.buffer_count = cupti.buffer_count = 20;
 }
 
+std::uint64_t fitting_memory(std::uint64_t bytes, std::uint64_t address_space) noexcept {
+    constexpr std::uint64_t least = 4U << 20;
+    return std::min(bytes, std::max(least, std::bit_floor(address_space / 512)));
+}
+
 void divide_childs_memory(region& parent, region_options& rings) noexcept {
     constexpr std::uint32_t least_names = 256U << 10;
     constexpr std::uint32_t usual_name_bytes = 32;  // with the header in front of each

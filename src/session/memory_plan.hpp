@@ -27,6 +27,10 @@ namespace prof {
 // most_memory_bytes (options/values.hpp).
 void divide_memory(std::uint64_t bytes, region_options& rings, tracer_options& cupti) noexcept;
 
+// At most `bytes`, and so little that a program whose address space has a limit (RLIMIT_AS) is left all but a 512th of
+// it. A power of two, 4 MB at least: the mapping is 3 MB then. `address_space`: the limit; UINT64_MAX: none.
+std::uint64_t fitting_memory(std::uint64_t bytes, std::uint64_t address_space) noexcept;
+
 // Sets the sizes of a forked child's region: 3 MB, plus the size of its parent's names. There may be many children, and
 // one with a single thread uses 0.7 MB of that. The region has no buffers of CUPTI's.
 void divide_childs_memory(region& parent, region_options& rings) noexcept;

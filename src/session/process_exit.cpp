@@ -39,9 +39,10 @@ void process_exit::run() noexcept {
     if (session_mutexes_held == 0) {
         if (!is_interrupted && !cupti_tracer::is_in_call()) {
             end_here();
+            if (progress_ == progress::complete && !has_given_up_ && !is_in_a_hurry()) end_thread_.end();
         } else if (end_thread_.is_there()) {
             end_on_end_thread();
-        } else {  // nothing was recorded
+        } else if (!rests_) {  // nothing is recorded
             leave_control();
             progress_ = progress::complete;
         }

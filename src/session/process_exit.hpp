@@ -37,6 +37,12 @@ public:
     void register_handler() noexcept;
     // Makes the end thread, if there is none yet. Throws prof::error.
     void start_thread() { end_thread_.start(); }
+    // Ends the end thread, if there is one: nothing is recorded, or libprof's threads rest (`records`).
+    void rest(bool records) noexcept {
+        rests_ = records;
+        end_thread_.end();
+    }
+    void note_awake() noexcept { rests_ = false; }
 
     // The exit handler, on the exiting thread; may run several times. Blocks until the recording is completed or given
     // up.
@@ -89,6 +95,7 @@ private:
     std::atomic<progress> progress_{progress::none};
     std::atomic<bool> has_capture_{false};
     std::atomic<bool> is_on_end_thread_{false};
+    std::atomic<bool> rests_{false};  // there is a recording, and no end thread
     // Of the recording that ends with the process. Written before progress_ is left_cupti, read after that.
     std::shared_ptr<drain_thread> last_drain_;
     std::atomic<bool> disk_stands_still_{false};

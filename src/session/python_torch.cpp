@@ -130,7 +130,8 @@ void* disable_profiler(void*, void* arguments, void* options) noexcept {
     void* const result = torch_runtime.call(torch_runtime.originals[2], arguments, options);
     // A profiler of all threads may be ended by another thread than the one that began it.
     const bool is_anothers = std::exchange(profilers_here.has_host_profiler, false);
-    if (std::exchange(profilers_here.has_paused, false) || (result != nullptr && !is_anothers)) pause_for_profiler.end();
+    if (std::exchange(profilers_here.has_paused, false) || (result != nullptr && !is_anothers))
+        pause_for_profiler.end();
     return result;
 }
 

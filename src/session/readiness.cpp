@@ -14,7 +14,7 @@
 namespace prof {
 
 bool is_ready() noexcept {
-    if (installed_region() != nullptr) [[likely]]
+    if (region_for_records() != nullptr) [[likely]]
         return true;
     if (gate_was_wiped() || has_more_rights_than_its_user() || first_copy() != nullptr) return false;
     // The handler may have interrupted the allocator, which the session needs.

@@ -30,6 +30,7 @@ recording_session::recording_session()
       dumps_(settings_, capture_, settling_, exports_),
       windows_(parts_, dumps_, inherited(), session_callbacks::on_watched_range),
       commands_(parts_, windows_),
+      threads_(parts_, windows_, session_callbacks::on_record_at_rest),
       preparation_(inherited() != nullptr, session_callbacks::await_preparation) {}
 
 recording_session::~recording_session() = default;
@@ -43,7 +44,7 @@ void recording_session::make_ready() {
     windows_.prepare();
     const recording_settings::snapshot environment = settings_.environment();
     if (environment->autostart) start_by_itself(*environment);
-    open_control();
+    if (is_control_asked_for(*environment)) open_control();
 }
 
 void recording_session::start_by_itself(const session_options& options) {
@@ -71,6 +72,7 @@ void recording_session::on_cuda_init() {
 }
 
 void recording_session::prepare_for_cuda() {
+    threads_.wake();
     prepare();
     if (!gpu_.may_use_gpu()) return;
     begin_inherited();

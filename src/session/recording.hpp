@@ -24,6 +24,7 @@
 //   capture_in_progress    the capture and its drain thread, made at the first record
 //   export_thread          exports and dumps
 //   session_rings          the memory that hooks write to
+//   threads_at_fork        libprof's threads rest while a program of one thread forks
 //   recording_settings     options and facts about the process
 //   process_exit           the end of the process
 //
@@ -40,6 +41,7 @@
 #include "base/outcome.hpp"
 #include "session/preparation.hpp"
 #include "session/recording_commands.hpp"
+#include "session/threads_at_fork.hpp"
 
 namespace prof {
 
@@ -62,6 +64,9 @@ public:
     void hold_hooks() noexcept { preparation_.hold_hooks(); }
     // From InitializeInjection: the driver is being initialised.
     static void on_cuda_init();
+
+    // Before a call that needs libprof's threads: makes them again, if they rest since a fork. Any thread.
+    static void wake_threads() noexcept;
 
     // Before start(), on behalf of the program or of a command: makes the directory for the captures.
     outcome prepare_directory(const session_options& options);
@@ -135,6 +140,7 @@ private:
     const session_parts parts_{settings_, exit_, rings_, capture_, gpu_, idle_, settling_, exports_};
     window_control windows_;
     recording_commands commands_;
+    threads_at_fork threads_;
     preparation preparation_;
 };
 

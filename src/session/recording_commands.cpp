@@ -53,6 +53,12 @@ outcome recording_commands::stop() {
     const session_lock command(mutex_);
     outcome completed = complete_stopped();
     if (parts_.rings.inherits()) parts_.rings.take_name_off();
+    if (ending_.reached == ending::progress::left_behind) return completed;
+    // A process that does not record has no thread that it does not need.
+    const bool is_idle = parts_.settling.end() && parts_.exports.end();
+    if (is_idle && !windows_.is_recording() && !parts_.gpu.has_tracer() && !parts_.exit.has_begun()) {
+        parts_.exit.rest(false);
+    }
     return completed;
 }
 
@@ -179,8 +185,21 @@ void recording_commands::complete_at_exit() {
     complete_exited();
     announce_capture();
     if (parts_.exit.disk_stands_still() || !parts_.exports.is_idle() || !parts_.settling.is_idle()) return;
-    parts_.exit.is_in_a_hurry() ? hurry_control() : close_control();
+    if (parts_.exit.is_in_a_hurry()) {
+        hurry_control();
+    } else {
+        close_control();
+        end_threads();
+    }
     parts_.exit.note_complete();
+}
+
+// Not beside a thread that exits in the middle of the allocator: the end of a thread frees memory.
+void recording_commands::end_threads() {
+    if (parts_.exit.is_on_end_thread()) return;
+    (void)parts_.settling.end();
+    (void)parts_.exports.end();
+    end_event_thread();
 }
 
 void recording_commands::announce_capture() {

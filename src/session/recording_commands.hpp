@@ -69,6 +69,7 @@ private:
     void announce_capture();
     void leave_to_settling_thread() PROF_REQUIRES(mutex_);
     void close_exited(const std::shared_ptr<drain_thread>& drain, bool was_recording) PROF_REQUIRES(mutex_);
+    void end_threads() PROF_REQUIRES(mutex_);
     outcome bring_in(const std::shared_ptr<drain_thread>& drain) PROF_REQUIRES(mutex_);
 
     const session_parts parts_;

@@ -18,12 +18,24 @@ struct session_callbacks {
     // On a thread that enters a hook while another one prepares the session.
     static void await_preparation() noexcept;
 
+    // A record is made while libprof's threads rest.
+    static void on_record_at_rest() noexcept;
+
+    // From pthread_atfork, in the parent.
+    static void before_fork() noexcept;
+    static void after_fork() noexcept;
+    // When libprof is loaded: registers these two, now or at the first record.
+    static void watch_forks() noexcept;
+
     // An exit handler.
     static void on_exit() noexcept;
     // process_exit::end_here(), for the end thread.
     static void end_here() noexcept;
     // Throws.
     static void complete_at_exit();
+
+private:
+    static void watch_forks_late() noexcept;
 };
 
 }  // namespace prof

@@ -2,6 +2,7 @@
 #include "session/session_rings.hpp"
 
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -31,6 +32,12 @@ std::array<std::uint8_t, 16> random_id() noexcept {
     return id;
 }
 
+std::uint64_t limit_on_address_space() noexcept {
+    rlimit limit{};
+    const bool has_limit = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return has_limit ? limit.rlim_cur : UINT64_MAX;
+}
+
 }  // namespace
 
 void session_rings::make(const session_options& options, bool may_use_gpu, tracer_options& gpu_sizes) {
@@ -38,7 +45,12 @@ void session_rings::make(const session_options& options, bool may_use_gpu, trace
     wanted.place = options.rings;
     wanted.fallback_directory = options.output_dir;
     wanted.id = random_id();
-    divide_memory(options.memory, wanted, gpu_sizes);
+    const std::uint64_t memory = fitting_memory(options.memory, limit_on_address_space());
+    if (memory != options.memory) {
+        wanted.notice = "the program's address space is limited (ulimit -v), so the recording's memory is " +
+                        std::to_string(memory >> 20) + "M instead of " + std::to_string(options.memory >> 20) + "M";
+    }
+    divide_memory(memory, wanted, gpu_sizes);
     if (inherits_) {
         wanted.fallback_directory.clear();  // it may be far away, and there may be many children
         divide_childs_memory(*parents_region(), wanted);

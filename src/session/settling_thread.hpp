@@ -31,6 +31,7 @@ public:
     void note_drain(const std::shared_ptr<drain_thread>& drain) PROF_EXCLUDES(mutex_);
 
     bool is_idle() { return thread_.is_idle(); }
+    bool end() { return thread_.end(); }
     // False if that takes longer than `longest`.
     bool wait_until_idle(std::chrono::milliseconds longest) { return thread_.wait_until_idle(longest); }
     // Returns when all tasks are done, as long as that takes, but not while calls to the disk take more than `patience`

@@ -147,6 +147,13 @@ void window_control::on_cuda(bool is_new) {
     parts_.idle.observe_graphs();
 }
 
+bool window_control::may_rest() noexcept {
+    if (!mutex_.try_lock()) return false;
+    const session_lock lock(mutex_, std::adopt_lock);
+    return !windows_.has_plan() && windows_.state() != window_state::warming_up && !is_completing_ &&
+           !steps_.by_ranges() && !parts_.gpu.has_tracer() && !observes_idle_graphs(*parts_.settings.options());
+}
+
 outcome window_control::pause() {
     const session_lock lock(mutex_);
     if (windows_.has_plan() || !windows_.is_open()) return windows_.refusal("the recording is paused already");

@@ -65,6 +65,9 @@ public:
     // CUDA starts in this process. `is_new`: just now.
     void on_cuda(bool is_new) PROF_EXCLUDES(mutex_);
 
+    // Whether the state may stay as it is while libprof has no threads (threads_at_fork.hpp).
+    bool may_rest() noexcept PROF_EXCLUDES(mutex_);
+
     // Without a plan; with one they are refused (wrong_state).
     outcome pause() PROF_EXCLUDES(mutex_);
     outcome resume() PROF_EXCLUDES(mutex_);

@@ -45,6 +45,10 @@ PROF_EXPORT int prof_adopt_push(uint64_t place) {
 }
 
 PROF_EXPORT int prof_adopt_pop() {
+    if (has_only_parents_ranges()) {
+        (void)ends_parents_range(domain_limit);
+        return PROF_WRONG_STATE;
+    }
     const recording_scope out{recording_producer(false)};
     if (!out) return PROF_WRONG_STATE;
     return out->adopt_pop(adoption_record(record_kind::adopt_pop, 0)) < 0 ? PROF_WRONG_STATE : PROF_OK;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/own_memory.hpp"
+
 namespace prof {
 
 void read_ahead::batch::clear() noexcept {
@@ -34,7 +36,11 @@ chunk read_ahead::batch::at(std::size_t index) const {
     return out;
 }
 
-read_ahead::read_ahead(capture_reader& reader) : reader_(reader), thread_([this] { read_all(); }) {}
+read_ahead::read_ahead(capture_reader& reader)
+    : reader_(reader), thread_([this, is_own = takes_own_memory] {
+          takes_own_memory = is_own;
+          read_all();
+      }) {}
 
 read_ahead::~read_ahead() {
     {

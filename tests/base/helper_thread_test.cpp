@@ -12,6 +12,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/own_memory.hpp"
+
 namespace prof::helper_thread_test {
 namespace {
 
@@ -114,6 +116,37 @@ TEST_F(HelperThread, StaysOnTheCoresThatItsCreatorIsPinnedTo) {
     const std::vector<int> some{all_[0], all_[1]};
     ASSERT_TRUE(keep_on(some));
     EXPECT_EQ(what_a_helper_thread_has().cores, some);
+}
+
+struct stack_of_thread {
+    std::size_t bytes = 0;
+    bool takes_own_memory = false;
+};
+
+stack_of_thread what_stack_has(stack_room room) {
+    stack_of_thread found;
+    pthread_t thread{};
+    const auto inspect = [](void* out) -> void* {
+        auto& what = *static_cast<stack_of_thread*>(out);
+        pthread_attr_t attributes;
+        EXPECT_EQ(pthread_getattr_np(pthread_self(), &attributes), 0);
+        EXPECT_EQ(pthread_attr_getstacksize(&attributes, &what.bytes), 0);
+        pthread_attr_destroy(&attributes);
+        what.takes_own_memory = takes_own_memory;
+        return nullptr;
+    };
+    EXPECT_EQ(create_helper_thread(thread, inspect, &found, room), 0);
+    pthread_join(thread, nullptr);
+    return found;
+}
+
+TEST(HelperThreads, HaveSmallStacksAndTheirOwnMemory) {
+    const stack_of_thread small = what_stack_has(stack_room::small);
+    EXPECT_GE(small.bytes, small_stack_bytes);
+    EXPECT_LE(small.bytes, 4 * small_stack_bytes);
+    EXPECT_TRUE(small.takes_own_memory);
+    EXPECT_FALSE(takes_own_memory);
+    EXPECT_GT(what_stack_has(stack_room::usual).bytes, 4 * small_stack_bytes);
 }
 
 }  // namespace

@@ -92,6 +92,33 @@ TEST_F(ForkedChildren, LeaveNoCaptureWithoutARange) {
     EXPECT_THAT(recorded(1), ElementsAre(range_counts{{"parent's", 1}}));
 }
 
+TEST_F(ForkedChildren, MayAnnotateByLibprofsOwnFunctions) {
+    EXPECT_EQ(same_with_and_without("annotations", exited(3)), "");
+    const std::vector<timeline> captures = all(1 + 9);
+    expect_whole(captures);
+    std::vector<std::string> recorded;
+    for (const timeline& data : captures) {
+        for (const auto& [name, count] : ranges_of(data)) recorded.push_back(name);
+        for (const timeline_mark& each : data.marks) recorded.emplace_back(data.name(each.name));
+    }
+    EXPECT_THAT(recorded, UnorderedElementsAre("parent's", "pushed", "begun", "forward", "marked", "counted",
+                                               "on a thread", "named", "of a thread's child", "grandchild's"));
+}
+
+TEST_F(ForkedChildren, MayEndTheirParentsAnnotations) {
+    EXPECT_EQ(same_with_and_without("open_annotations", exited(3)), "");
+    const std::vector<timeline> captures = all(3);
+    expect_whole(captures);
+    EXPECT_THAT(ranges_of(captures[0]), ElementsAre(Pair("forward", 1), Pair("outer", 1), Pair("process-wide", 1)));
+    EXPECT_THAT(ranges_of(captures[1]), ElementsAre(Pair("child's", 1)));
+    EXPECT_THAT(ranges_of(captures[2]), ElementsAre(Pair("child's", 1)));
+}
+
+TEST_F(ForkedChildren, MayRecordWhereTheirParentHasNotYet) {
+    EXPECT_EQ(same_with_and_without("before_the_first_record", exited(3), {{"PROF_AUTOSTART", "0"}}), "");
+    EXPECT_THAT(recorded(1), ElementsAre(range_counts{{"child's", 1}}));
+}
+
 TEST_F(ForkedChildren, MayForkThemselves) {
     EXPECT_EQ(same_with_and_without("grandchildren", exited(3)), "");
     EXPECT_THAT(recorded(3), UnorderedElementsAre(range_counts{{"parent's", 1}}, range_counts{{"child's", 2}},

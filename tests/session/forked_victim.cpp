@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -141,6 +142,91 @@ void idle_child() {
             wait_for(child_that([] {}, 4));
         },
         5));
+}
+
+// libprof's own functions, each the first thing that a child does. Without libprof they do nothing.
+void annotations() {
+    auto* const push = of_libprof<int(const char*)>("prof_range_push");
+    auto* const begin_phase = of_libprof<int(const char*, unsigned)>("prof_phase_push");
+    auto* const begin = of_libprof<std::uint64_t(const char*, const void*)>("prof_range_start");
+    auto* const mark = of_libprof<int(const char*, const void*)>("prof_mark");
+    auto* const count = of_libprof<int(const char*, double)>("prof_counter");
+    auto* const name_category = of_libprof<int(unsigned, const char*)>("prof_name_category");
+    const bool is_there = push != nullptr;
+    const auto record = [&] {
+        expect(!is_there || push("parent's") == 0, "the parent records");
+        expect(call("prof_range_pop") == 0, "and ends it");
+    };
+    const auto in_child = [&](int status, const std::function<void()>& what) {
+        wait_for(child_that([&] { is_there ? what() : void(); }, status));
+    };
+    record();
+    in_child(1, [&] { expect(push("pushed") == 0 && call("prof_range_pop") == 0, "a range"); });
+    in_child(2, [&] { expect(begin("begun", nullptr) != 0, "a range of the process"); });
+    in_child(3, [&] { expect(begin_phase("forward", 0) == 0 && call("prof_phase_pop") == 0, "a phase"); });
+    in_child(4, [&] { expect(mark("marked", nullptr) == 0, "a mark"); });
+    in_child(5, [&] { expect(count("counted", 1.5) == 0, "a value of a counter"); });
+    in_child(6, [&] {
+        std::thread([&] { expect(push("on a thread") == 0 && call("prof_range_pop") == 0, "a range"); }).join();
+    });
+    in_child(7, [&] {
+        expect(name_category(3, "a kind") == 0, "a name");
+        expect(push("named") == 0 && call("prof_range_pop") == 0, "a range");
+    });
+    std::thread([&] {
+        in_child(8, [&] { expect(push("of a thread's child") == 0 && call("prof_range_pop") == 0, "a range"); });
+    }).join();
+    wait_for(child_that(
+        [&] { in_child(9, [&] { expect(push("grandchild's") == 0 && call("prof_range_pop") == 0, "a range"); }); },
+        10));
+    record();
+}
+
+// What is open at the fork is ended in the child by libprof's own functions: that alone is no use of libprof.
+void open_annotations() {
+    auto* const push = of_libprof<int(const char*)>("prof_range_push");
+    auto* const begin_phase = of_libprof<int(const char*, unsigned)>("prof_phase_push");
+    auto* const adopt = of_libprof<int(std::uint64_t)>("prof_adopt_push");
+    auto* const place = of_libprof<std::uint64_t()>("prof_parent_here");
+    auto* const begin = of_libprof<std::uint64_t(const char*, const void*)>("prof_range_start");
+    auto* const end = of_libprof<int(std::uint64_t)>("prof_range_end");
+    std::uint64_t process_wide = 0;
+    const auto end_all = [&] {
+        call("prof_adopt_pop");
+        call("prof_phase_pop");
+        call("prof_range_pop");
+        if (end != nullptr) end(process_wide);
+    };
+    if (push != nullptr) {
+        expect(push("outer") == 0 && begin_phase("forward", 0) == 0 && adopt(place()) == 0, "the parent records");
+        process_wide = begin("process-wide", nullptr);
+    }
+    wait_for(child_that(end_all, 1));
+    wait_for(child_that(
+        [&] {
+            end_all();
+            if (push != nullptr) expect(push("child's") == 0 && call("prof_range_pop") == 0, "a range");
+        },
+        2));
+    wait_for(child_that(
+        [&] {
+            if (push != nullptr) expect(push("child's") == 0 && call("prof_range_pop") == 0, "a range");
+            end_all();
+        },
+        3));
+    end_all();
+}
+
+// The recording has begun, and nothing is recorded yet.
+void before_the_first_record() {
+    auto* const push = of_libprof<int(const char*)>("prof_range_push");
+    expect(start({}) == 0, "a recording");
+    wait_for(child_that(
+        [&] {
+            if (push != nullptr) expect(push("child's") == 0 && call("prof_range_pop") == 0, "a range");
+        },
+        1));
+    wait_for(child_that([] {}, 2));
 }
 
 // One generation that records, one that does not, one that does.
@@ -322,6 +408,9 @@ int main(int argc, char** argv) {
                                              {"handles", handles},
                                              {"open_ranges", open_ranges},
                                              {"silent_child", idle_child},
+                                             {"annotations", annotations},
+                                             {"open_annotations", open_annotations},
+                                             {"before_the_first_record", before_the_first_record},
                                              {"grandchildren", grandchildren},
                                              {"several_threads", several_threads},
                                              {"ends_in_other_ways", [&] { ends_in_other_ways(argv[0]); }},

@@ -349,6 +349,8 @@ public:
         }
         return number;
     }
+    // 0: nothing was recorded in it.
+    std::uint32_t known_number() const noexcept { return number_.load(std::memory_order_relaxed); }
 
 private:
     std::string_view name_;
@@ -358,10 +360,24 @@ constinit own_domain phases{phase_domain};
 constinit own_domain modules{module_domain};
 constinit own_domain counters{counter_domain};
 
+// False: nothing is recorded. In a forked child the pop then ends a range of the parent's.
+template <typename TFill>
+bool pop_if_recording(std::uint32_t domain, TFill fill) noexcept {
+    const bool records = installed_region() != nullptr && !gate_is_shut();
+    if (records || has_only_parents_ranges()) (void)pop_range(domain, fill);
+    return records;
+}
+template <typename TFill>
+bool pop_own_range(own_domain& domain, TFill fill) noexcept {
+    region* const where = installed_region();
+    const std::uint32_t number = where == nullptr ? domain.known_number() : domain.number(*where);
+    return number != 0 && pop_if_recording(number, fill);
+}
+
 }  // namespace
 
 bool push_phase(const char* name, std::uint32_t category) noexcept {
-    region* const where = installed_region();
+    region* const where = region_for_records();
     if (where == nullptr || gate_is_shut()) return false;
     const auto fill = [&](producer& out, record& r) {
         r.name = out.name_of(name);
@@ -370,9 +386,8 @@ bool push_phase(const char* name, std::uint32_t category) noexcept {
     return push_range(phases.number(*where), fill, name) >= 0;
 }
 
-void pop_phase() noexcept {
-    region* const where = installed_region();
-    if (where != nullptr && !gate_is_shut()) (void)pop_range(phases.number(*where));
+bool pop_phase() noexcept {
+    return pop_own_range(phases, [](record&) {});
 }
 
 namespace {
@@ -386,7 +401,7 @@ void set_sequence(record& r, std::int64_t sequence) noexcept {
 }  // namespace
 
 bool push_module(const char* name, std::int64_t sequence) noexcept {
-    region* const where = installed_region();
+    region* const where = region_for_records();
     if (where == nullptr || gate_is_shut()) return false;
     const auto fill = [&](producer& out, record& r) {
         r.name = out.name_of(name);
@@ -396,13 +411,11 @@ bool push_module(const char* name, std::int64_t sequence) noexcept {
 }
 
 void pop_module(std::int64_t sequence) noexcept {
-    region* const where = installed_region();
-    if (where == nullptr || gate_is_shut()) return;
-    (void)pop_range(modules.number(*where), [&](record& r) { set_sequence(r, sequence); });
+    (void)pop_own_range(modules, [&](record& r) { set_sequence(r, sequence); });
 }
 
 bool push_torch(const char* name, torch_scope scope, std::uint64_t number, std::int64_t sequence) noexcept {
-    if (installed_region() == nullptr || gate_is_shut()) return false;
+    if (region_for_records() == nullptr || gate_is_shut()) return false;
     const auto fill = [&](producer& out, record& r) {
         r.name = out.intern(name);
         set_torch_numbers(r, scope, number, sequence);
@@ -413,12 +426,12 @@ bool push_torch(const char* name, torch_scope scope, std::uint64_t number, std::
 }
 
 bool push_plain(const nvtxEventAttributes_t& event) noexcept {
-    if (installed_region() == nullptr || gate_is_shut()) return false;
+    if (region_for_records() == nullptr || gate_is_shut()) return false;
     return push_range(0, attributes(&event), &event) >= 0;
 }
 
 std::uint64_t start_plain(const nvtxEventAttributes_t& event) noexcept {
-    if (installed_region() == nullptr || gate_is_shut()) return 0;
+    if (region_for_records() == nullptr || gate_is_shut()) return 0;
     return start_range(0, attributes(&event));
 }
 
@@ -429,7 +442,7 @@ bool end_plain(std::uint64_t id) noexcept {
 }
 
 bool mark_plain(const nvtxEventAttributes_t& event) noexcept {
-    if (installed_region() == nullptr || gate_is_shut()) return false;
+    if (region_for_records() == nullptr || gate_is_shut()) return false;
     put_mark(0, attributes(&event));
     return true;
 }
@@ -437,14 +450,19 @@ bool mark_plain(const nvtxEventAttributes_t& event) noexcept {
 void name_plain_category(std::uint32_t category, const char* name) noexcept { name_category(0, category, name); }
 
 bool count_plain(const nvtxEventAttributes_t& event) noexcept {
-    region* const where = installed_region();
+    region* const where = region_for_records();
     if (where == nullptr || gate_is_shut()) return false;
     put_mark(counters.number(*where), attributes(&event));
     return true;
 }
 
-void pop_plain() noexcept {
-    if (installed_region() != nullptr && !gate_is_shut()) (void)pop_range(0);
+bool pop_plain() noexcept {
+    return pop_if_recording(0, [](record&) {});
+}
+
+void leave_ranges_to_parent() noexcept {
+    // relaxed: the child has one thread.
+    first_own_range_id = next_range_id.load(std::memory_order_relaxed);
 }
 
 void record_mark(const char* text, std::uint64_t payload) noexcept {

@@ -38,7 +38,7 @@ void split_torch_texts(bool split) noexcept;
 // A phase: a range that libprof makes in the domain "prof.phases". False: it is not recorded, and there is nothing to
 // pop.
 bool push_phase(const char* name, std::uint32_t category) noexcept;
-void pop_phase() noexcept;
+bool pop_phase() noexcept;  // false: nothing is recorded
 // The call of a module: a range in the domain "prof.modules". `sequence`: autograd's next number; -1: not known.
 bool push_module(const char* name, std::int64_t sequence) noexcept;
 void pop_module(std::int64_t sequence) noexcept;
@@ -47,13 +47,16 @@ void pop_module(std::int64_t sequence) noexcept;
 bool push_torch(const char* name, torch_scope scope, std::uint64_t number, std::int64_t sequence) noexcept;
 // For the C interface: as if the process had called NVTX, in its default domain. False: it is not recorded.
 bool push_plain(const nvtxEventAttributes_t& event) noexcept;
-void pop_plain() noexcept;
+bool pop_plain() noexcept;                                               // false: nothing is recorded
 std::uint64_t start_plain(const nvtxEventAttributes_t& event) noexcept;  // 0: not recorded
 bool end_plain(std::uint64_t id) noexcept;
 bool mark_plain(const nvtxEventAttributes_t& event) noexcept;
 void name_plain_category(std::uint32_t category, const char* name) noexcept;
 // A value of a counter (counter_domain).
 bool count_plain(const nvtxEventAttributes_t& event) noexcept;
+
+// In a forked child, from pthread_atfork: start/end ranges until now are the parent's, and their ends are not recorded.
+void leave_ranges_to_parent() noexcept;
 
 // A mark that libprof makes in the domain "prof", recorded as if the process had made it.
 void record_mark(const char* text, std::uint64_t payload) noexcept;

@@ -22,6 +22,8 @@ namespace prof {
 inline constexpr int no_level = NVTX_NO_PUSH_POP_TRACKING;
 
 inline std::atomic<std::uint64_t> next_range_id{1};
+// In a forked child: ranges with a smaller id are its parent's. Written in pthread_atfork's handler only.
+inline std::uint64_t first_own_range_id = 0;
 
 // Whether the domain found no room in the table. Its ranges are not recorded, but counted.
 inline bool refused(std::uint32_t domain) noexcept {
@@ -77,10 +79,9 @@ int push_range(std::uint32_t domain, TFill fill, TText text) noexcept {
     return gate_is_shut() ? no_level : write_push(domain, fill, text);
 }
 
-// Whether a pop must not begin a recording: in a forked child that has recorded nothing yet, it ends a range of the
-// parent.
+// Whether a pop must not begin a recording, since it ends a range of the parent.
 inline bool belongs_to_parent(std::uint32_t domain) noexcept {
-    if (epoch_of(recording_epoch) != orphan_epoch) return false;
+    if (!has_only_parents_ranges()) return false;
     if (domain < domain_limit) (void)ends_parents_range(domain);
     return true;
 }
@@ -171,7 +172,7 @@ nvtxRangeId_t start_range(std::uint32_t domain, TFill fill) noexcept {
 }
 
 [[gnu::noinline]] inline void write_end(std::uint32_t domain, nvtxRangeId_t id) noexcept {
-    if (epoch_of(recording_epoch) == orphan_epoch) return;  // as in belongs_to_parent()
+    if (has_only_parents_ranges() || id < first_own_range_id) return;
     const recording_scope out;
     if (!out || domain >= domain_limit) return;
     record r;

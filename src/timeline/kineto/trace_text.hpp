@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "base/zlib_memory.hpp"
 #include "capture/input_file.hpp"
 
 namespace prof {
@@ -40,7 +41,7 @@ private:
 
     input_file file_;
     std::uint64_t offset_ = 0;
-    z_stream stream_{};
+    z_stream stream_ = unbegun_stream<z_stream>();
     bool is_compressed_ = false;
     bool has_ended_ = false;
     std::string failure_;
