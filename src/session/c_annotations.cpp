@@ -14,8 +14,6 @@
 namespace prof {
 namespace {
 
-bool records() noexcept { return installed_region() != nullptr && !gate_is_shut(); }
-
 // The event that NVTX would pass on. False: `attributes` is not one of this version's.
 bool make_event(const char* name, const prof_attributes* attributes, nvtxEventAttributes_t& out) noexcept {
     out = {};

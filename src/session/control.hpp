@@ -6,6 +6,8 @@
 // for none of it.
 #pragma once
 
+#include "options/options.hpp"
+
 namespace prof {
 
 // At the process's first use of NVTX, of CUDA, or of prof_start; later calls do nothing. Setup code: a few system calls

@@ -38,7 +38,7 @@ void threads_at_fork::rest() noexcept {
 bool threads_at_fork::try_to_rest() {
     if (!windows_.may_rest() || !rest_control()) return false;
     if (parts_.settling.is_idle() && parts_.exports.is_idle()) {
-        const std::shared_ptr<drain_thread> drain = parts_.capture.drain();
+        const std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
         if (drain == nullptr || drain->rest_thread(longest_wait_for_disk_at_fork)) {
             (void)parts_.settling.end();
             (void)parts_.exports.end();
@@ -59,7 +59,7 @@ void threads_at_fork::wake() noexcept {
     const session_lock lock(mutex_);
     if (!rest_) return;
     try {
-        const std::shared_ptr<drain_thread> drain = parts_.capture.drain();
+        const std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
         if (drain != nullptr) {
             parts_.exit.start_thread();
             if (!drain->resume()) throw error("no drain thread after a fork");
