@@ -77,55 +77,49 @@ class Prof:
 class Phases(Prof):
     """libprof, and the phases that it observes of PyTorch under `prof run` (docs/guide/phases.md)."""
 
-    def __init__(self, *settings):
-        import runpy
+    modules = "off"
 
+    def __init__(self, *settings):
         import torch
 
         super().__init__(*settings)
-        os.environ.setdefault("PROF_IMAGE_LIBRARY", self.library._name)
-        scope = runpy.run_path(str(ROOT / "src/hooks/torch/python/prof_phases.py"))
-        self.names, self.next_sequence = self.modules(torch)
-        self.monitor = scope["Monitor"](torch, scope["Phases"](torch, scope["Library"]()), self.names)
-        self.monitor.watch_all(torch)
+        self.observers = []
+        self.settings = {**os.environ, "PROF_MODULES": self.modules}
+        for name in ("PROF_IMAGE_LIBRARY", "NVTX_INJECTION64_PATH"):
+            self.settings[name] = self.library._name
+        self.observe(torch)
+        self.call_observers("detach")
 
-    def modules(self, torch):
-        """What names modules, and PyTorch's function for autograd's numbers."""
-        return None, None
+    def run_hook(self, name):
+        import runpy
+
+        return runpy.run_path(str(ROOT / "src/hooks/torch/python" / name),
+                              {"OBSERVERS": self.observers, "SETTINGS": self.settings})
+
+    def observe(self, torch):
+        self.run_hook("prof_phases.py")["start"](torch, print, self.run_hook("prof_modules.py"), self.run_hook)
+
+    def call_observers(self, method):
+        for observer in self.observers:
+            getattr(observer, method)()
 
     def start(self):
         super().start()
-        self.monitor.start(self.next_sequence)
+        self.call_observers("attach")
 
     def stop(self):
-        monitoring = sys.monitoring
-        tool = next(number for number in range(6) if monitoring.get_tool(number) == "libprof")
-        for code in self.monitor.codes:
-            monitoring.set_local_events(tool, code, 0)
-        monitoring.set_events(tool, 0)
-        monitoring.free_tool_id(tool)
+        self.call_observers("detach")
         super().stop()
 
 
 class Modules(Phases):
     """And the modules, as with `prof run --modules`, for which autograd's nodes are ranges."""
 
-    def modules(self, torch):
-        import runpy
+    modules = "all"
 
-        os.environ["PROF_MODULES"] = "all"
-        hooks = ROOT / "src/hooks/torch/python"
-        self.observer = runpy.run_path(str(hooks / "prof_torch.py"))["Observer"](torch, "ranges")
-        scope = runpy.run_path(str(hooks / "prof_modules.py"))
-        return scope["names"](), scope["sequence_function"](torch)
-
-    def start(self):
-        super().start()
-        self.observer.attach()
-
-    def stop(self):
-        self.observer.detach()
-        super().stop()
+    def observe(self, torch):
+        self.run_hook("prof_torch.py")["start"](torch, "ranges")
+        super().observe(torch)
 
 
 class Client:
