@@ -37,9 +37,10 @@ class ProfilerBeside(unittest.TestCase):
         self.assertEqual(profiler_beside.proton_kernels([root, {"CUDA": {"0": {"arch": "90"}}}]), {"gemm": 5, "relu": 1})
 
     def test_the_operations_of_a_step_are_those_of_its_range(self):
-        rows = [{"depth": 0, "name": "step 3", "ops": 7}, {"depth": 1, "name": "step 4", "ops": 2},
+        rows = [{"depth": 0, "name": "step 3", "ops": 7}, {"depth": 0, "name": "step", "ops": 6},
+                {"depth": 1, "name": "step 5", "ops": 6}, {"depth": 2, "name": "step 4", "ops": 2},
                 {"depth": 0, "name": "(no range)", "ops": 9}]
-        self.assertEqual(profiler_beside.operations_by_step(rows), {3: 7})
+        self.assertEqual(profiler_beside.operations_by_step(rows), {3: 7, 5: 6})
 
 
 class CaptureRange(unittest.TestCase):
@@ -75,7 +76,7 @@ class Quiescence(unittest.TestCase):
         self.assertEqual(quiescence.program_faults(ended(0, "libprof: a line\n")), [])
         self.assertEqual(quiescence.program_faults(ended(-6, "free(): invalid pointer\nFatal Python error\n")),
                          ["killed by SIGABRT free(): invalid pointer"])
-        self.assertEqual(quiescence.program_faults(ended(3)), ["status 3 "])
+        self.assertEqual(quiescence.program_faults(ended(3)), ["status 3"])
 
 
 if __name__ == "__main__":
