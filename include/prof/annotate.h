@@ -126,6 +126,9 @@ enum prof_step_witness {
 struct prof_python_runtime;
 struct prof_python_functions;
 const struct prof_python_functions* prof_python_calls(const struct prof_python_runtime* runtime);
+struct prof_torch_runtime;
+struct prof_torch_functions;
+const struct prof_torch_functions* prof_python_torch(const struct prof_torch_runtime* runtime);
 struct prof_annotation_runtime;
 struct prof_annotation_methods;
 const struct prof_annotation_methods* prof_python_annotations(const struct prof_annotation_runtime* runtime);

@@ -293,7 +293,7 @@ producer* attach_this_thread(std::uint32_t epoch) noexcept {
     if (const std::uint32_t now = epoch_of(recording_epoch); now != epoch && now != resting_epoch) {
         return now == 0 ? nullptr : attach_this_thread(now);
     }
-    if (!watch_end_of_this_thread()) {
+    if (this_thread.out == nullptr && !watch_end_of_this_thread()) {
         where->count_drop(drop_cause::signal_handler);
         return nullptr;
     }

@@ -49,7 +49,7 @@ class Residue(unittest.TestCase):
             self.assertIn(f"{workload}: ", printed.getvalue())
         done = figures["while idle: launches,launches-two-threads"]
         self.assertEqual(set(done), {"idle", "quiet", "joined", "stopped"})
-        expected = {"quiet": set(), "stopped": {"prof-control", "prof-end", "prof-settle"}}
+        expected = {"quiet": set(), "stopped": {"prof-control", "prof-end"}}
         for role, entry in done.items():
             self.assertEqual(entry["subscription"], ["free"], role)
             self.assertEqual(set(entry["threads"]), expected.get(role, {"prof-control"}), role)

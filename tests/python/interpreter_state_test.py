@@ -16,7 +16,7 @@ from clean_environment import clean_environment
 HERE = pathlib.Path(__file__).resolve().parent
 FAKE_TORCH = str(HERE / "fake_torch")
 PROF = ""
-PUSH_LIBRARY = ""
+PUSH_LIBRARY = LIBTORCH = ""
 
 GARBAGE = "import gc; print(gc.collect(), len(gc.garbage))"
 # In a child of each kind: its registries, warnings of any kind as errors, what threads run.
@@ -105,12 +105,12 @@ class InterpreterState(unittest.TestCase):
                 status, out, err = self.run_python(
                     (PROF, "run", "-q", "--export", "none", "-o", "out", "--"), python,
                     str(HERE / "interrupted_program.py"), "torch", str(most), PYTHONPATH=FAKE_TORCH,
-                    TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY)
+                    TORCH_PATH=FAKE_TORCH, NVTX_PUSH_LIBRARY=PUSH_LIBRARY, FAKE_LIBTORCH=LIBTORCH)
                 self.assertEqual((status, len(out)), (0, 4), err)
                 for line in out:
                     self.assertRegex(line, ": mostly lost: 0$")
 
 
 if __name__ == "__main__":
-    PROF, PUSH_LIBRARY = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    PROF, PUSH_LIBRARY, LIBTORCH = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

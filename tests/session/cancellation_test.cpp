@@ -26,8 +26,6 @@
 extern "C" int InitializeInjection();
 extern "C" int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t);
 extern "C" int InitializeInjectionNvtxExtension(void*);
-// For libprof's own Python files.
-extern "C" const void* prof_python_torch(const void*);
 
 namespace prof::test {
 namespace {
@@ -183,6 +181,7 @@ const std::map<std::string, function> all_functions = {
          std::size_t size = 0;
          leave(prof_report_render(read.report, "text", &size));
      }},
+    {"prof_capture_export", [] { prof_capture_export(read.capture, nullptr, nullptr); }},
     {"prof_free_text", [] { prof_free_text(nullptr); }},
     {"prof_python_calls",
      [] {
@@ -192,7 +191,12 @@ const std::map<std::string, function> all_functions = {
     {"prof_python_torch",
      [] {
          static const long runtime[256] = {};
-         prof_python_torch(&runtime);
+         prof_python_torch(reinterpret_cast<const prof_torch_runtime*>(&runtime));
+     }},
+    {"prof_python_annotations",
+     [] {
+         static const long runtime[256] = {};
+         prof_python_annotations(reinterpret_cast<const prof_annotation_runtime*>(&runtime));
      }},
     {"InitializeInjection", [] { InitializeInjection(); }},
     {"InitializeInjectionNvtx2",
