@@ -15,6 +15,11 @@ from program_torch_words import *
 torch.manual_seed(0)
 """
 DEPTH = 4
+# Of program_torch_words.py.
+NETS = ("sequential", "fails", "hooks", "raising hook", "normed", "shared", "block", "hostile", "own call", "checkpointed",
+        "function")
+OPTIMIZERS = ("hooked", "scheduled", "replaced", "copied", "pickled", "wrapped", "sgd", "adam", "hostile", "slotted", "duck",
+              "failing", "lbfgs")
 
 
 def indented(lines):
@@ -186,10 +191,8 @@ class Grammar:
     def do_call(self, depth, where):
         name = self.name("function")
         lines = self.function(depth, where, name)
-        how = self.number(0, 3)
-        if how == 0:
-            lines.insert(0, f"@functools.wraps(note)")
-            lines[0] = "@contextlib.contextmanager" if False else "@(lambda function: lambda n: function(n) + 1)"
+        if self.number(0, 3) == 0:
+            lines.insert(0, "@(lambda function: lambda n: function(n) + 1)")
         call = self.one_of(f"n = {name}(n)", f"n = sum(map({name}, [n, n + 1]))",
                            f"n = sum([{name}(each) for each in range(2)])", f"n = functools.partial({name}, n)()")
         return lines + [call]
@@ -259,7 +262,7 @@ class Grammar:
     # PyTorch.
 
     def net(self):
-        return (f"make_net({self.random.choice(('sequential', 'fails', 'hooks', 'raising hook', 'normed', 'shared', 'block', 'hostile', 'own call', 'checkpointed', 'function'))!r}, "
+        return (f"make_net({self.random.choice(NETS)!r}, "
                 f"{self.number(0, 9)})")
 
     def do_net(self, depth, where):
@@ -288,8 +291,7 @@ class Grammar:
 
     def do_training(self, depth, where):
         net, opt, k = self.name("net"), self.name("opt"), self.name("k")
-        kind = self.random.choice(("hooked", "scheduled", "replaced", "copied", "pickled", "wrapped", "sgd", "adam",
-                                   "hostile", "slotted", "duck", "failing", "lbfgs"))
+        kind = self.random.choice(OPTIMIZERS)
         where_in = where | {"loop"}
         forward = f"{net}(torch.ones(2, 4) * ({k} + 1))"
         lines = [f"{net} = {self.net()}", f"{opt} = make_optimizer({kind!r}, {net})",
@@ -382,6 +384,7 @@ def program(seed, parts=None):
         lines += grammar.function(DEPTH, EVERYWHERE, f"part{part}")
     lines += ["", "if __name__ == '__main__':", "    MAIN[0] = os.getpid()"]
     lines += [f"    run_part({part}, part{part})" for part in made]
+    lines += ["    Profiler.end()"] if has_torch(seed) else []  # PyTorch dies of one that is on at the end
     lines += ["    note('the parts end')", "    " + (ending(seed) or "pass")]
     return "\n".join(lines) + "\n"
 

@@ -2,7 +2,6 @@
 """What random programs (program_grammar.py) are made of, with PyTorch on the CPU."""
 import copy
 import io
-import itertools
 import os
 import pickle
 import threading
@@ -126,9 +125,6 @@ def make_net(kind, n=0):
             "function": WithFunction}[kind]()
 
 
-NETS = ("sequential", "fails", "hooks", "raising hook", "normed", "shared", "block", "hostile", "own call", "checkpointed",
-        "function")
-
 
 class HostileSGD(torch.optim.SGD):
     def __eq__(self, other):
@@ -211,9 +207,6 @@ def make_optimizer(kind, net):
             "failing": Failing, "lbfgs": torch.optim.LBFGS}[kind]
     return make(parameters) if kind == "duck" else make(parameters, lr=0.1)
 
-
-OPTIMIZERS = ("hooked", "scheduled", "replaced", "copied", "pickled", "wrapped", "sgd", "adam", "hostile", "slotted", "duck",
-              "failing", "lbfgs")
 
 
 class Rows(Dataset):

@@ -25,7 +25,7 @@ import time
 from clean_environment import TOOLKIT, clean_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIMIT_S = 20  # of a program
+LIMIT_S = 12  # of a program
 MODES = ([], ["--modules"], ["--pytorch", "ops"], ["--pytorch", "ops", "--modules=2"], ["--phases", "off"],
          ["--schedule", "wait=1,warmup=1,active=2"], ["--keep", "5s", "--modules"], ["--activities", "none"])
 # Seeds that have differed, each with its mode.
@@ -68,6 +68,7 @@ def serve(folder, with_torch, names):
     import program_words
     if with_torch:
         import program_torch_words
+        import torch._dynamo  # optimizers import it, for a second
     for name in names:
         seed, *parts = map(int, name.split("-"))
         child = os.fork()
