@@ -16,10 +16,10 @@ torch.manual_seed(0)
 """
 DEPTH = 4
 # Of program_torch_words.py.
-NETS = ("sequential", "fails", "hooks", "raising hook", "normed", "shared", "block", "hostile", "own call", "checkpointed",
-        "function")
-OPTIMIZERS = ("hooked", "scheduled", "replaced", "copied", "pickled", "wrapped", "sgd", "adam", "hostile", "slotted", "duck",
-              "failing", "lbfgs")
+NETS = ("sequential", "fails", "hooks", "raising hook", "normed", "shared", "block", "hostile", "own call",
+        "checkpointed", "function")
+OPTIMIZERS = ("hooked", "scheduled", "replaced", "copied", "pickled", "wrapped", "sgd", "adam", "hostile", "slotted",
+              "duck", "failing", "lbfgs")
 
 
 def indented(lines):
@@ -27,8 +27,8 @@ def indented(lines):
 
 
 class Grammar:
-    """Statements as lists of lines. Each may use and change the local variable n, a number; `where` tells what may stand
-    there: "loop", "generator", "function", "main thread", "first process", "profiler"."""
+    """Statements as lists of lines. Each may use and change the local variable n, a number; `where` tells what may
+    stand there: "loop", "generator", "function", "main thread", "first process", "profiler"."""
 
     def __init__(self, seed, part, has_torch):
         self.random = random.Random(f"{seed}.{part}")
@@ -50,7 +50,8 @@ class Grammar:
         return self.random.choice(values)
 
     def condition(self):
-        return self.one_of(f"n % {self.number(2, 5)} == {self.number(0, 1)}", f"n > {self.number(1, 900)}", "True", "n & 1")
+        return self.one_of(f"n % {self.number(2, 5)} == {self.number(0, 1)}", f"n > {self.number(1, 900)}", "True",
+                           "n & 1")
 
     def error(self):
         return self.one_of("Odd", "Odd", "OddKey", "ValueError", "StopIteration", "OddBase", "GeneratorExit",
@@ -108,7 +109,8 @@ class Grammar:
     def do_collect(self, depth, where):
         return self.one_of(["gc.collect()"],
                            [f"dropped = Dropped({self.tag()})", "del dropped", "gc.collect()"],
-                           [f"kept = Guard({self.tag()})", f"weak = weakref.ref(kept, lambda _: note('gone', {self.tag()}))",
+                           [f"kept = Guard({self.tag()})",
+                            f"weak = weakref.ref(kept, lambda _: note('gone', {self.tag()}))",
                             "del kept", "note(weak() is None)"],
                            [f"weakref.finalize(kept := Guard({self.tag()}), note, 'finalized')", "KEPT.append(kept)"])
 
@@ -156,7 +158,8 @@ class Grammar:
                 *indented(self.body(depth, where | {"loop"}))]
 
     def do_if(self, depth, where):
-        return [f"if {self.condition()}:", *indented(self.body(depth, where)), "else:", *indented(self.body(depth, where))]
+        return [f"if {self.condition()}:", *indented(self.body(depth, where)),
+                "else:", *indented(self.body(depth, where))]
 
     def do_try(self, depth, where):
         lines = ["try:", *indented(self.body(depth, where)), *indented(self.do_raise(0, where))]
@@ -200,7 +203,8 @@ class Grammar:
     def do_generator(self, depth, where):
         name, it = self.name("generator"), self.name("it")
         inner = (where - {"loop"}) | {"generator", "function"}
-        lines = [f"def {name}(n):", *indented(self.body(depth, inner)), "    yield n", *indented(self.body(depth - 1, inner, 1))]
+        lines = [f"def {name}(n):", *indented(self.body(depth, inner)), "    yield n",
+                 *indented(self.body(depth - 1, inner, 1))]
         lines += [f"{it} = {name}(n)"]
         use = self.number(0, 6)
         if use == 0:
@@ -298,7 +302,8 @@ class Grammar:
                  f"for {k} in range({self.number(1, 4)}):"]
         step = []
         if kind == "lbfgs":
-            step += ["def closure():", f"    {opt}.zero_grad()", f"    loss = {forward}.sum() ** 2", "    loss.backward()",
+            step += ["def closure():", f"    {opt}.zero_grad()", f"    loss = {forward}.sum() ** 2",
+                     "    loss.backward()",
                      *indented(self.body(0, where - {"loop", "generator", "function", "profiler"}, 1)),
                      "    return loss",
                      f"note({self.tag()}, 'step')", f"{opt}.step(closure)"]
@@ -344,7 +349,8 @@ class Grammar:
     def do_profiled(self, depth, where):
         if "profiler" not in where:
             return self.do_range(depth, where)
-        return [f"with profiled({self.one_of('plain', 'stack', 'shapes', 'steps')!r}):", *indented(self.body(depth, where))]
+        return [f"with profiled({self.one_of('plain', 'stack', 'shapes', 'steps')!r}):",
+                *indented(self.body(depth, where))]
 
     def do_modes(self, depth, where):
         mode = self.one_of("torch.no_grad()", "torch.inference_mode()", "torch.enable_grad()",

@@ -7,7 +7,7 @@ import pickle
 import threading
 
 import torch
-from program_words import AFTER_FORK, KEPT, Guard, Odd, note
+from program_words import AFTER_FORK, KEPT, MAIN, TIMED, Odd, note
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.checkpoint import checkpoint
@@ -203,8 +203,8 @@ def make_optimizer(kind, net):
         return pickle.loads(pickle.dumps(torch.optim.Adam(parameters)))
     if kind == "wrapped":
         return Wrapper(torch.optim.SGD(parameters, lr=0.1))
-    make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "hostile": HostileSGD, "slotted": SlottedSGD, "duck": Duck,
-            "failing": Failing, "lbfgs": torch.optim.LBFGS}[kind]
+    make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "hostile": HostileSGD, "slotted": SlottedSGD,
+            "duck": Duck, "failing": Failing, "lbfgs": torch.optim.LBFGS}[kind]
     return make(parameters) if kind == "duck" else make(parameters, lr=0.1)
 
 
@@ -237,14 +237,13 @@ class Stream(IterableDataset):
 def make_loader(kind, count, workers):
     if workers and threading.current_thread() is not threading.main_thread():
         workers = 0
-    if multiprocessing_child():
+    if is_child():
         workers = 0
     rows = {"rows": Rows(count), "fails": Rows(count, fails_at=count // 2), "stream": Stream(count)}[kind]
     return DataLoader(rows, batch_size=2, num_workers=workers, generator=torch.Generator().manual_seed(count))
 
 
-def multiprocessing_child():
-    from program_words import MAIN
+def is_child():
     return os.getpid() != MAIN[0]
 
 
@@ -276,29 +275,31 @@ class Profiler:
 
     @classmethod
     def begin(cls, kind):
-        if cls.on or any(Range.open) or not cls.is_allowed[0] or multiprocessing_child() \
+        if cls.on or any(Range.open) or not cls.is_allowed[0] or is_child() \
                 or threading.current_thread() is not threading.main_thread():
             return note("no profiler")
         cls.count += 1
         AFTER_FORK.append(True)
+        steps = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1) if kind == "steps" else None
         cls.on = profile(activities=[ProfilerActivity.CPU], with_stack=kind == "stack", record_shapes=kind == "shapes",
-                         schedule=torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1) if kind == "steps" else None)
+                         schedule=steps)
         cls.on.start()
         note("profiler begins")
 
     @classmethod
     def step(cls):
-        if cls.on and not multiprocessing_child():
+        if cls.on and not is_child():
             cls.on.step()
 
     @classmethod
     def end(cls):
-        if not cls.on or multiprocessing_child() or threading.current_thread() is not threading.main_thread():
+        if not cls.on or is_child() or threading.current_thread() is not threading.main_thread():
             return note("no profiler")
         profiler, cls.on = cls.on, None
         profiler.stop()
         try:
             rows = sorted((row.key, row.count) for row in profiler.key_averages())
+            rows = bool(rows) if TIMED else rows
         except (AssertionError, AttributeError) as failure:
             rows = type(failure).__name__
         note("profiler ends", rows)

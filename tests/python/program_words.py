@@ -17,6 +17,7 @@ import weakref
 
 MAIN = [os.getpid()]
 AFTER_FORK = []  # not empty: a child must not end by Python's ways, as with Kineto it hangs, libprof or not
+TIMED = []  # not empty: what the program has done in all depends on time
 KEPT = []  # what is alive when the program ends
 
 
@@ -178,6 +179,7 @@ def raised(number, raises):
 
 def ticking(body, ticks):
     """The body, over and over, until a timer has expired so often."""
+    TIMED.append(True)
     count = []
     before = signal.signal(signal.SIGALRM, lambda number, frame: count.append(number))
     signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002)
@@ -192,6 +194,7 @@ def ticking(body, ticks):
 
 def interrupted(body, seconds):
     """The body, over and over, until a handler raises somewhere in it."""
+    TIMED.append(True)
     done = []
 
     def handler(number, frame):
@@ -228,7 +231,7 @@ def observed(how):
     calls = {}
 
     def count(code):
-        if is_own(code):
+        if is_own(code) and code.co_name != "<lambda>":  # those of timed bodies
             calls[code.co_name] = calls.get(code.co_name, 0) + 1
 
     def trace(frame, event, argument):

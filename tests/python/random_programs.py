@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random programs (program_grammar.py) print and end under `prof run` as they do bare.
 
-    random_programs.py PROF VERSION [--seconds N] [--first SEED] [--batch N] [SEED...]
+    random_programs.py PROF VERSION [--seconds N] [--first SEED] [--batch N] [--mode N] [SEED...]
 
-Without seeds those of REGRESSIONS and, as long as the seconds last, fresh ones. Programs that share a mode run in the
-children of one process, which has imported PyTorch; each tenth runs as a process of its own. What differs runs again
-alone, twice bare and twice recorded: a program that is not the same twice without libprof says nothing. Of a true
-difference the parts that it does not need are taken away.
+Without seeds: those of REGRESSIONS and, as long as the seconds last, batches from --first on, or fresh ones. Most
+programs run in children of one process, which has imported PyTorch; of each batch one runs as a process of its own.
+What differs runs again, twice bare and twice recorded: a program that is not the same twice without libprof says
+nothing. Of a true difference the parts that it does not need are taken away. PROF_UNSTEADY=1 shows what is not the same
+twice bare.
 
 Exits with 1 where a program differs, with 77 where the version of Python is not to be had.
 """
 import argparse
 import atexit
+import difflib
+import importlib
 import itertools
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,14 +26,18 @@ import tempfile
 import threading
 import time
 
+import program_grammar
 from clean_environment import TOOLKIT, clean_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIMIT_S = 12  # of a program
-MODES = ([], ["--modules"], ["--pytorch", "ops"], ["--pytorch", "ops", "--modules=2"], ["--phases", "off"],
+LIMIT_S = 20  # of a program
+MODES = (["--pytorch", "ops", "--modules"], [], ["--modules=2"], ["--pytorch", "off"], ["--phases", "off"],
          ["--schedule", "wait=1,warmup=1,active=2"], ["--keep", "5s", "--modules"], ["--activities", "none"])
 # Seeds that have differed, each with its mode.
 REGRESSIONS = {}
+# In the output: what is another in each process.
+VARYING = re.compile(r"W\d{4} \S+ \d+|\[W\d+|\d\d:\d\d:\d\d( \d+:\d+|\.\d+)|pid[= (]*\d+|0x[0-9a-f]+|"
+                     r"(Thread-|[Pp]rocess[ -])\d+")
 
 
 # In the process that runs programs.
@@ -66,11 +72,8 @@ def wait(child, seconds=LIMIT_S):
 
 def serve(folder, with_torch, names):
     """The code of the first program in a child; the parent comes to the end."""
-    import program_grammar
-    import program_words
-    if with_torch:
-        import program_torch_words
-        import torch._dynamo  # optimizers import it, for a second
+    for module in ("program_words", *(("program_torch_words", "torch._dynamo") if with_torch else ())):
+        importlib.import_module(module)  # torch._dynamo: optimizers import it, for a second
     for name in names:
         seed, *parts = map(int, name.split("-"))
         child = os.fork()
@@ -103,10 +106,10 @@ def run_and_leave(code):
 # In the process that compares.
 
 def normal(text):
-    """Without what is another in each process."""
+    """Without what is another in each process, and libprof's lines."""
     lines = [line for line in text.splitlines()
              if not line.startswith("prof: ") and "Requested callback is not found" not in line]  # PyTorch's, at times
-    return re.sub(r"W\d{4} \S+ \d+|pid[= (]*\d+|\d\d:\d\d:\d\d\.\d+|\d\d:\d\d:\d\d \d+:\d+|\[W\d+|pid[= (]*\d+|0x[0-9a-f]+|Thread-\d+|process \d+|Process-\d+", "N", "\n".join(lines))
+    return VARYING.sub("N", "\n".join(lines))
 
 
 class Runner:
@@ -118,26 +121,27 @@ class Runner:
         """What each program did: its output, its errors, its status; mode None: bare."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            prefix = [] if mode is None else [self.prof, "run", "-q", "-o", f"{name}/captures", "--export", "none", *mode,
-                                              "--"]
+            prefix = []
+            if mode is not None:
+                prefix = [self.prof, "run", "-q", "-o", f"{name}/captures", "--export", "none", *mode, "--"]
             environment = clean_environment(LD_LIBRARY_PATH=TOOLKIT, PYTHONHASHSEED="0", PYTHONPATH=str(HERE))
             command = [*prefix, self.python, "-B", "-X", "faulthandler"]
             if len(names) == 1:
-                import program_grammar
                 seed, *parts = map(int, names[0].split("-"))
                 program = folder / f"random_program_{names[0]}.py"
                 program.write_text(program_grammar.program(seed, parts or None))
                 command += [program.name]
             else:
-                with_torch = program_has_torch(names[0])
-                command += [str(HERE / "random_programs.py"), "--serve", name, str(int(with_torch)), *names]
+                with_torch = str(int(program_grammar.has_torch(int(names[0].split("-")[0]))))
+                command += [str(HERE / "random_programs.py"), "--serve", name, with_torch, *names]
             try:
-                done = subprocess.run(command, env=environment, cwd=name, capture_output=True, text=True, errors="replace",
-                                      timeout=LIMIT_S * 4 if len(names) == 1 else None)
-            except subprocess.TimeoutExpired as failure:
+                done = subprocess.run(command, env=environment, cwd=name, capture_output=True, text=True,
+                                      errors="replace", timeout=LIMIT_S * 4 if len(names) == 1 else None)
+            except subprocess.TimeoutExpired:
                 return {names[0]: ("", "", "endless")}
             if len(names) == 1:
-                return {names[0]: (normal(done.stdout), normal(done.stderr).replace(name, "FOLDER"), str(done.returncode))}
+                errors = normal(done.stderr).replace(name, "FOLDER")
+                return {names[0]: (normal(done.stdout), errors, str(done.returncode))}
             results = {}
             for each in names:
                 def read(kind):
@@ -149,19 +153,18 @@ class Runner:
             return results
 
     def differs(self, name, mode, times=2):
-        """How often the recorded program differs, alone; 0 where the bare one is unsteady."""
+        """How often the recorded program differs, alone; None where the bare one is unsteady."""
         bare = [self.run([name], None)[name] for _ in range(2)]
         if bare[0] != bare[1]:
             return None
         recorded = [self.run([name], mode)[name] for _ in range(times)]
-        return sum(each != bare[0] for each in recorded), bare[0], next((each for each in recorded if each != bare[0]), None)
+        return sum(each != bare[0] for each in recorded)
 
     def shrink(self, seed, mode):
-        import program_grammar
         parts = program_grammar.parts_of(seed)
         for part in list(parts):
             fewer = [each for each in parts if each != part]
-            if fewer and (self.differs(name_of(seed, fewer), mode, 1) or [0])[0]:
+            if fewer and self.differs(name_of(seed, fewer), mode, 1):
                 parts = fewer
         return parts
 
@@ -186,26 +189,16 @@ class Runner:
             print(f"seed {name} {' '.join(mode)}: DIFFERS, {count} of 2 times again")
             show_difference(bare[name], recorded[name])
             alone = self.differs(name, mode)
-            if alone and alone[0]:
+            if alone:
                 print(f"seed {name}: differs alone too; parts {self.shrink(int(name), mode)} are enough", flush=True)
             else:
                 print(f"seed {name}: alone it {'is unsteady' if alone is None else 'does not differ'}", flush=True)
 
     def run_pair(self, name, mode):
         """Twice in the children of one process."""
-        parts = "-".join([name, *map(str, program_parts(int(name)))])
+        parts = "-".join([name, *map(str, program_grammar.parts_of(int(name)))])
         results = self.run([name, parts], mode)
         return [tuple(text.replace(parts, name) for text in each) for each in results.values()]
-
-
-def program_parts(seed):
-    import program_grammar
-    return program_grammar.parts_of(seed)
-
-
-def program_has_torch(name):
-    import program_grammar
-    return program_grammar.has_torch(int(name.split("-")[0]))
 
 
 def name_of(seed, parts):
@@ -213,7 +206,6 @@ def name_of(seed, parts):
 
 
 def show_difference(bare, recorded):
-    import difflib
     for kind, a, b in zip(("stdout", "stderr", "status"), bare, recorded):
         if a != b:
             lines = list(difflib.unified_diff(a.splitlines(), b.splitlines(), f"{kind} bare", f"{kind} recorded",
@@ -227,7 +219,7 @@ def main():
     parser.add_argument("version")
     parser.add_argument("seeds", nargs="*", type=int)
     parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--first", type=int, default=int(time.time()))
     parser.add_argument("--batch", type=int, default=40)
     parser.add_argument("--mode", type=int, help="of MODES; else they take turns")
     arguments = parser.parse_args()
@@ -250,7 +242,7 @@ def main():
             mode = MODES[turn % len(MODES) if arguments.mode is None else arguments.mode]
             seeds = range(first, first + arguments.batch)
             for with_torch in (True, False):
-                runner.compare([seed for seed in seeds if program_has_torch(str(seed)) == with_torch], mode)
+                runner.compare([seed for seed in seeds if program_grammar.has_torch(seed) == with_torch], mode)
             runner.compare([first], mode)
             first += arguments.batch
             print(f"{runner.ran} programs, to seed {first - 1}, in {time.monotonic() - begin:.0f} s; differing "
