@@ -30,7 +30,7 @@ import program_grammar
 from clean_environment import TOOLKIT, clean_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIMIT_S = 20  # of a program
+LIMIT_S = 60  # of a program
 MODES = (["--pytorch", "ops", "--modules"], [], ["--modules=2"], ["--pytorch", "off"], ["--phases", "off"],
          ["--schedule", "wait=1,warmup=1,active=2"], ["--keep", "5s", "--modules"], ["--activities", "none"])
 # Seeds that have differed, each with its mode.
