@@ -176,14 +176,14 @@ class Runner:
             if bare[name] == recorded[name]:
                 continue
             print(f"seed {name} {' '.join(mode)}: looks different", flush=True)
-            again = self.run_pair(name, None)
+            again = self.run_pair(name, None, len(names) == 1)
             if any(each != bare[name] for each in again):
                 self.unsteady.append(name)
                 print(f"seed {name}: is not the same twice bare", flush=True)
                 if self.verbose:
                     show_difference(bare[name], next(each for each in again if each != bare[name]))
                 continue
-            repeated = self.run_pair(name, mode)
+            repeated = self.run_pair(name, mode, len(names) == 1)
             count = sum(each != bare[name] for each in repeated)
             self.differing.append(name)
             print(f"seed {name} {' '.join(mode)}: DIFFERS, {count} of 2 times again")
@@ -194,8 +194,10 @@ class Runner:
             else:
                 print(f"seed {name}: alone it {'is unsteady' if alone is None else 'does not differ'}", flush=True)
 
-    def run_pair(self, name, mode):
-        """Twice in the children of one process."""
+    def run_pair(self, name, mode, is_alone):
+        """Twice, each a process of its own or both children of one."""
+        if is_alone:
+            return [self.run([name], mode)[name] for _ in range(2)]
         parts = "-".join([name, *map(str, program_grammar.parts_of(int(name)))])
         results = self.run([name, parts], mode)
         return [tuple(text.replace(parts, name) for text in each) for each in results.values()]
