@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 namespace prof {
 
@@ -147,13 +148,9 @@ private:
     std::uint32_t generation_ = 0;
 };
 
-// Never destroyed: threads may free memory until the process ends.
-union storage {
-    constexpr storage() : all{} {}
-    ~storage() {}
-    allocator all;
-};
-constinit storage the_allocator;
+// Threads may free memory until the process ends.
+static_assert(std::is_trivially_destructible_v<allocator>);
+constinit allocator the_allocator;
 
 // Blocks that a signal's handler freed while its thread was in the allocator.
 constinit std::atomic<free_block*> freed_late{nullptr};
@@ -272,7 +269,7 @@ void free_what_came_late() noexcept {
     if (freed_late.load(std::memory_order_relaxed) == nullptr) return;
     for (free_block* block = freed_late.exchange(nullptr); block != nullptr;) {
         free_block* const next = block->next;
-        (void)the_allocator.all.free(*block);
+        (void)the_allocator.free(*block);
         block = next;
     }
 }
@@ -282,25 +279,24 @@ void free_what_came_late() noexcept {
 void* allocate_own_memory(std::size_t bytes) noexcept {
     if (is_inside) return nullptr;  // in a handler of a fault
     free_what_came_late();
-    return bytes <= largest_block ? the_allocator.all.allocate(class_of(bytes))
-                                  : the_allocator.all.allocate_large(bytes);
+    return bytes <= largest_block ? the_allocator.allocate(class_of(bytes)) : the_allocator.allocate_large(bytes);
 }
 
 bool is_own_memory(const void* block) noexcept { return mappings.has(chunk_of(block)); }
 
 void free_own_memory(void* block) noexcept {
-    if (chunk_of(block)->generation != the_allocator.all.generation()) return;  // the parent's
+    if (chunk_of(block)->generation != the_allocator.generation()) return;  // the parent's
     auto* const freed = ::new (block) free_block;
-    if (the_allocator.all.free(*freed)) return;
+    if (the_allocator.free(*freed)) return;
     freed->next = freed_late.load();
     while (!freed_late.compare_exchange_weak(freed->next, freed)) {
     }
 }
 
 void leave_own_memory_to_parent() noexcept {
-    const std::uint32_t generation = the_allocator.all.generation() + 1;
-    ::new (&the_allocator.all) allocator;
-    the_allocator.all.begin_anew(generation);
+    const std::uint32_t generation = the_allocator.generation() + 1;
+    ::new (&the_allocator) allocator;
+    the_allocator.begin_anew(generation);
     freed_late.store(nullptr);
     is_inside = false;
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 
 namespace prof {
@@ -38,7 +39,7 @@ public:
     void add(const entry& what) noexcept {
         if (count_ == limit) {
             if (++refused_ < patience) return;
-            *this = known_texts{};
+            ::new (this) known_texts;  // no temporary object on the stack of the program's thread
         }
         std::size_t at = place_of(what.text);
         while (index_[at] != 0) at = (at + 1) % index_.size();

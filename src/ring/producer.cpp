@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <new>
 #include <string_view>
+#include <type_traits>
 
 #include "base/clock.hpp"
 #include "ring/registry.hpp"
@@ -21,7 +23,9 @@ bool is_text(const char* text, std::string_view known) noexcept {
 
 void producer::attach(region& where, ring_header& ring, std::uint32_t epoch) noexcept {
     static_assert(offsetof(producer, epoch_) == 64 + sizeof(std::uint64_t), "what each write needs is one cache line");
-    *this = producer{};
+    // In place: a temporary object would take two pages of the stack of every thread of the program.
+    static_assert(std::is_trivially_destructible_v<producer>);
+    ::new (this) producer;
     region_ = &where;
     names_ = where.names();
     passing_ = where.passing();

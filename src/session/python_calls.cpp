@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <new>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_object.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "record/label.hpp"
 #include "record/phase_parts.hpp"
@@ -101,16 +103,12 @@ struct calls_of_this_thread {
 // Calls of an earlier epoch are forgotten.
 constinit std::atomic<std::uint32_t> epoch_of_calls{1};
 constinit std::atomic<std::uint64_t> thread_numbers{0};
-struct thread_slot {
-    calls_of_this_thread* calls = nullptr;
-    ~thread_slot() { delete std::exchange(calls, nullptr); }
-};
-thread_local thread_slot calls_of_thread;
 bool is_off = false;  // in a DataLoader's worker, and at the end
 
 calls_of_this_thread& calls_here() {
-    if (calls_of_thread.calls == nullptr) calls_of_thread.calls = new calls_of_this_thread;
-    calls_of_this_thread& here = *calls_of_thread.calls;
+    calls_of_this_thread* const object = thread_object<calls_of_this_thread>::here();
+    if (object == nullptr) throw std::bad_alloc();
+    calls_of_this_thread& here = *object;
     const std::uint32_t now = epoch_of_calls.load(std::memory_order_relaxed);
     if (here.epoch != now) {
         if (here.thread.number == 0) here.thread.number = ++thread_numbers;

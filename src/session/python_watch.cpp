@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/thread_object.hpp"
+
 namespace prof {
 namespace {
 
@@ -90,14 +92,15 @@ struct open_calls {
 };
 
 constinit thread_local const given_arguments* arguments_of_thread = nullptr;
-constinit thread_local open_calls open_calls_of_thread;
 
-open_calls& open_calls_here() noexcept {
-    if (open_calls_of_thread.epoch != watch_epoch) {
-        open_calls_of_thread.count = 0;
-        open_calls_of_thread.epoch = watch_epoch;
+// Null if there is no memory.
+open_calls* open_calls_here() noexcept {
+    open_calls* const here = thread_object<open_calls>::here();
+    if (here != nullptr && here->epoch != watch_epoch) {
+        here->count = 0;
+        here->epoch = watch_epoch;
     }
-    return open_calls_of_thread;
+    return here;
 }
 
 // While it lives, libprof's functions are not seen by the program's trace and profile functions.
@@ -249,11 +252,11 @@ const awaited_code* awaited_caller() noexcept {
 }
 
 void* end_of_witness(void* witness, void* result) noexcept {
-    open_calls& open = open_calls_here();
-    for (std::size_t at = open.count; at > 0; --at) {
-        if (open.entries[at - 1].witness != witness) continue;
-        open.count = at - 1;
-        return end(open.entries[at - 1].code, result);
+    open_calls* const open = open_calls_here();
+    for (std::size_t at = open == nullptr ? 0 : open->count; at > 0; --at) {
+        if (open->entries[at - 1].witness != witness) continue;
+        open->count = at - 1;
+        return end(open->entries[at - 1].code, result);
     }
     return result;
 }
@@ -269,10 +272,10 @@ void* call_between(std::uint32_t how, void* code, const given_arguments& argumen
     }
     const awaited_code* const caller = (how & watch_caller) != 0 ? awaited_caller() : nullptr;
     if (caller != nullptr) {
-        open_calls& open = open_calls_here();
-        const bool has_end = caller->has_end && open.count < open_calls::most;
+        open_calls* const open = open_calls_here();
+        const bool has_end = caller->has_end && open != nullptr && open->count < open_calls::most;
         if (has_end || !caller->has_end) {
-            if (has_end) open.entries[open.count++] = {first, caller->code};
+            if (has_end) open->entries[open->count++] = {first, caller->code};
             if (!begin(caller->code, nullptr)) return has_end ? end_of_witness(first, nullptr) : nullptr;
         }
     }

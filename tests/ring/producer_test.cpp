@@ -2,8 +2,13 @@
 #include "ring/producer.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
 #include <map>
 #include <random>
 #include <vector>
@@ -356,6 +361,47 @@ TEST(Producer, KeepsRangesPairedUnderAnyLoadWhenPopsAreForgotten) {
     EXPECT_GT(leaked, 50);
     EXPECT_LT(begun_anew, 50);
 }
+
+#ifdef PROF_TEST_MEASURES_STACKS  // a sanitizer puts more there
+// Calls `function` on a thread of its own, and returns how many bytes of its stack were used.
+std::size_t stack_used_by(void* (*function)(void*), void* of) {
+    constexpr std::size_t size = std::size_t{256} << 10;
+    void* const stack = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(stack, MAP_FAILED);
+    constexpr unsigned char mark = 0xA5;
+    std::memset(stack, mark, size);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    EXPECT_EQ(pthread_attr_setstack(&attributes, stack, size), 0);
+    pthread_t thread{};
+    EXPECT_EQ(pthread_create(&thread, &attributes, function, of), 0);
+    EXPECT_EQ(pthread_join(thread, nullptr), 0);
+    pthread_attr_destroy(&attributes);
+    const auto* const begin = static_cast<const unsigned char*>(stack);
+    const auto* const lowest = std::find_if(begin, begin + size, [](unsigned char byte) { return byte != mark; });
+    const auto used = static_cast<std::size_t>(begin + size - lowest);
+    munmap(stack, size);
+    return used;
+}
+
+// What a thread of the program uses of its stack stays resident until the thread ends.
+TEST(Producer, UsesLittleOfTheStack) {
+    fixture f;
+    // So many that the known ones are forgotten at last.
+    static std::array<std::array<char, 2>, known_texts::limit + known_texts::patience + 2> texts{};
+    for (auto& text : texts) text[0] = 'a';
+    const std::size_t unused = stack_used_by([](void*) -> void* { return nullptr; }, nullptr);
+    const std::size_t used = stack_used_by(
+        [](void* of) -> void* {
+            auto& here = *static_cast<fixture*>(of);
+            here.out.attach(here.where, *here.ring, 2);
+            for (const auto& text : texts) (void)here.out.name_of(text.data());
+            return nullptr;
+        },
+        &f);
+    EXPECT_LT(used - unused, 4096U);
+}
+#endif
 
 }  // namespace
 }  // namespace prof::producer_test
