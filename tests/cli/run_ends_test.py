@@ -75,6 +75,16 @@ class RunEnds(CommandLine):
             self.assertIn(f"process {pid} of the command still runs; its capture will be in {self.out}\n", result.stderr)
             self.assertEqual("no capture" in result.stderr, env == NOTHING)
 
+    def test_a_child_that_always_starts_programs(self):
+        # /proc has no environment of a process while it executes another program.
+        source = "#include <unistd.h>\nint main(int n, char** a) { return execv(a[0], a); }"
+        restless = self.compiled("restless", source, "-static")
+        for _ in range(3):
+            result = self.run_stubbed("sh", "-c", '"$1" >&- 2>&- <&- & echo $!', "sh", restless, env=NOTHING)
+            pid = int(result.stdout)
+            os.kill(pid, signal.SIGKILL)
+            self.assertIn(f"process {pid} of the command still runs", result.stderr)
+
     def test_helpers_that_end_with_the_command_are_no_children_in_the_background(self):
         # A busy machine may end the helper later than the run waits for it.
         tries = (self.run_stubbed("sh", "-c", "sleep 0.1 >&- 2>&- <&- &", env=NOTHING) for _ in range(5))

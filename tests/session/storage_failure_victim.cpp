@@ -12,7 +12,8 @@
 // first step on the file system of the rings is full, and no write to a capture comes back, so that all of CUPTI's
 // buffers are wanted at once. told: there can be no capture, and whoever asks libprof hears why. make-room: what stands
 // in the way of the capture goes after the first step, and a window begins. kill: it is killed at the end, when libprof
-// has taken in all there is. Else prints "done", and ends with status 3.
+// has taken in all there is. Else prints "done", and ends with status 3; with status 4 and without a step if there is
+// no memory for what it does itself.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -140,18 +141,20 @@ void fill_file_system_of_rings() {
 }
 
 // What the program and the simulated GPU will want they have from here on. Where memory is short, it is so for libprof.
-void take_memory_ahead() {
+bool take_memory_ahead() {
     constexpr int bytes = 16 << 20;
     (void)mallopt(M_TRIM_THRESHOLD, 2 * bytes);
     (void)mallopt(M_MMAP_THRESHOLD, 2 * bytes);
     void* volatile memory = std::malloc(bytes);
+    const bool has_it = memory != nullptr;
     std::free(memory);
+    return has_it;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    take_memory_ahead();
+    if (!take_memory_ahead()) return 4;
     const int steps = argc > 1 ? std::atoi(argv[1]) : 1;
     const auto is_asked = [&](const char* word) { return argc > 2 && std::strcmp(argv[2], word) == 0; };
     std::optional<patience> held_up;
