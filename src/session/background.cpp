@@ -48,11 +48,11 @@ void* background_thread::enter(void* self) noexcept {
 void background_thread::run() {
     annotated_lock lock(mutex_);
     const std::uint64_t ended_before = ended_;
-    const auto is_wanted = [&]() PROF_REQUIRES(mutex_) { return !tasks_.empty() || ended_ != ended_before; };
+    const auto has_work = [&]() PROF_REQUIRES(mutex_) { return !tasks_.empty() || ended_ != ended_before; };
     has_begun_ = true;
     changed_.notify_all();
     for (;;) {
-        while (!changed_.wait_for(lock.native(), alone_check_interval, is_wanted)) {
+        while (!changed_.wait_for(lock.native(), alone_check_interval, has_work)) {
             exit_if_alone();
         }
         if (ended_ != ended_before) return;

@@ -106,6 +106,7 @@ void python_steps::leave(thread here) noexcept {
 
 void python_steps::start_over(thread here) noexcept {
     is_recorded_ = false;
+    may_have_models_ = true;
     startup_on_ = 0;
     owner.store(0);
     leave(here);
@@ -257,7 +258,7 @@ bool python_steps::is_begun_by_fetch(thread here, bool has_gradients) noexcept {
     fetch_witness_ = call_witness;
     if (!has_optimizers()) {
         // There is no model yet, where its making would have been observed.
-        if (python_.variable != nullptr && open_ == range::none && !has_begun_) return false;
+        if (python_.variable != nullptr && !may_have_models_ && open_ == range::none && !has_begun_) return false;
         begins = open_ != range::step || is_another_call();
     } else if (has_gradients) {
         fetch_witness_ = optimizer_witness;

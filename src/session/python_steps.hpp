@@ -91,6 +91,7 @@ private:
     phases phases_;
     python_object on_death_ = nullptr;
     bool are_the_programs_ = false;
+    bool may_have_models_ = false;  // made before the recording, or before modules were observed
 
     range open_ = range::none;
     bool is_recorded_ = false;

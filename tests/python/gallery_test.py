@@ -101,7 +101,7 @@ class Gallery(Programs):
 
     def test_lightning(self):
         self.check_example("lightning_trainer.py", TRAINERS, {
-            "train step #": 12, "train step #/forward": 12, "train step #/backward": 12, "train step #/optimizer": 48}, says=1)
+            "train step #": 12, "train step #/forward": 12, "train step #/backward": 12, "train step #/optimizer": 12}, says=1)
 
     def test_jax(self):
         if JAX is None:

@@ -60,7 +60,7 @@ public:
     ~owned_context() {}  // NOLINT(modernize-use-equals-default): a defaulted one is trivial, and changes the return
 
 private:
-    thread_context* of_;
+    [[maybe_unused]] thread_context* of_;
 };
 static_assert(sizeof(owned_context) == sizeof(void*));
 

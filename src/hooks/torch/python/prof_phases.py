@@ -156,7 +156,8 @@ class Phases:
 
     def __init__(self, native):
         self.native = native
-        self.native.set_steps_of_program(SETTINGS.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases"))
+        self.are_the_programs = SETTINGS.get("PROF_STEP_RANGE", "step") not in ("", "step", "step@prof.phases")
+        self.native.set_steps_of_program(self.are_the_programs)
         OBSERVERS.append(self)
         atexit.register(native.end_all)
         os.register_at_fork(after_in_child=native.forget)
@@ -172,8 +173,7 @@ class Phases:
 
     def leave_steps(self, to_program):
         """Whether the program counts the steps (the package's callbacks for trainers), so that none is observed."""
-        if to_program:
-            self.native.set_steps_of_program(True)
+        self.native.set_steps_of_program(bool(to_program) or self.are_the_programs)
 
 
 class Monitor:
@@ -356,5 +356,7 @@ def start(torch, warn, modules=None, run=None):
         monitor = run("prof_watch.py")["make"](globals())(torch, native)
     monitor.watch_all(torch, names is not None)
     monitor.start()
-    Phases(native)
+    phases = Phases(native)
+    if not getattr(torch.__spec__, "_initializing", False):
+        phases.attach()  # torch was imported before: there may be models and optimizers
     return monitor.watch_compiler
