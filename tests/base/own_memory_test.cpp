@@ -97,7 +97,7 @@ TEST(OwnMemory, IsGivenBack) {
 TEST(OwnMemory, MayBeFreedByOtherThreads) {
     constexpr std::size_t thread_count = 4;
     std::vector<std::vector<block>> of_threads(thread_count);
-    for (int round = 0; round < 3; ++round) {
+    for (std::size_t round = 0; round < 3; ++round) {
         std::vector<std::thread> threads;
         for (std::size_t i = 0; i < thread_count; ++i) {
             threads.emplace_back([&, i, round] {

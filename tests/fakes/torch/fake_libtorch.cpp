@@ -88,8 +88,8 @@ private:
     std::vector<RecordFunctionCallback> called_;
     std::vector<std::unique_ptr<ObserverContext>> contexts_;
     std::variant<std::string, std::reference_wrapper<const c10::FunctionSchema>> name_;
-    std::int64_t sequence_;
-    std::array<std::uint64_t, 32> others_{};
+    [[maybe_unused]] std::int64_t sequence_;
+    [[maybe_unused]] std::array<std::uint64_t, 32> others_{};
 };
 const char* RecordFunction::name() const { return std::get<std::string>(name_).c_str(); }
 
