@@ -133,7 +133,7 @@ class Callback:
 
     def expected(self, steps, parts=1):
         rows = {"train step #": steps, "train step #/forward": steps * parts, "train step #/backward": steps * parts}
-        return {**rows, "train step #/optimizer": steps * self.optimizer_parts(parts)}
+        return {**rows, "train step #/optimizer": steps}
 
     def check_rows(self, found, steps, parts=1):
         expected = self.expected(steps, parts)
@@ -209,17 +209,11 @@ class Callback:
 class HuggingFace(Callback, Programs):
     TRAINER, EVALUATIONS, GOES_ON_AFTER_FAILURE = "hugging_face", 2, True
 
-    def optimizer_parts(self, parts):
-        return 1
-
 
 class Lightning(Callback, Programs):
     """Forward, zero_grad and backward are called in the optimizer's closure, or for a step's other batches before."""
 
     TRAINER, EVALUATIONS, GOES_ON_AFTER_FAILURE = "lightning", 4, False
-
-    def optimizer_parts(self, parts):
-        return 4 if parts == 1 else 3
 
 
 def python_of(asked, script, *more):
