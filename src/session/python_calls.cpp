@@ -49,7 +49,7 @@ struct names {
                   sampler_iter = python.new_text("sampler_iter"), name = python.new_text("name"),
                   reason = python.new_text("recompile_reason");
 };
-const names& known_names() noexcept {
+const names& known_names() {
     static const auto& known = *new names;
     return known;
 }
@@ -139,11 +139,11 @@ void pop() noexcept {
     without_interpreter([] { (void)prof_phase_pop(); });
 }
 
-python_places& places() noexcept {
+python_places& places() {
     static auto& known = *new python_places(runtime.functions, runtime.instructions);
     return known;
 }
-python_steps& steps() noexcept {
+python_steps& steps() {
     static auto& known = *new python_steps(runtime.functions, places(), {push, pop});
     return known;
 }
@@ -239,7 +239,7 @@ long long left_in(python_object iterator, long long taken) noexcept {
     return total < 0 ? -1 : std::max<long long>(total - taken, 0);
 }
 
-std::unordered_map<const void*, long long>& lengths_of_samplers() noexcept {
+std::unordered_map<const void*, long long>& lengths_of_samplers() {
     static auto& known = *new std::unordered_map<const void*, long long>;
     return known;
 }
@@ -365,7 +365,7 @@ private:
     std::map<std::tuple<std::string, long long, std::string>, std::uint64_t> counts_;
     std::vector<std::tuple<std::string, long long, std::string>> order_;
 };
-recompilations& known_recompilations() noexcept {
+recompilations& known_recompilations() {
     static auto& known = *new recompilations;
     return known;
 }

@@ -67,6 +67,7 @@ void python_places::locate(python_place& out) noexcept {
 }
 
 const python_places::code_loops* python_places::loops_of(const void* code) noexcept {
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): once, some 60 bytes
     static auto& known = *new std::unordered_map<const void*, code_loops>;
     if (const auto found = known.find(code); found != known.end()) return &found->second;
     const python_object of = const_cast<void*>(code);
@@ -84,7 +85,8 @@ const python_places::code_loops* python_places::loops_of(const void* code) noexc
             const auto offset = static_cast<std::int32_t>(at);
             if (what == instructions_.extended_arg) continue;
             if (what == instructions_.jump_backward && found.handlers == INT32_MAX) {
-                const auto head = static_cast<std::int32_t>(at + 2 + 2 * instructions_.jump_caches - 2 * argument);
+                const auto head =
+                    static_cast<std::int32_t>(at + 2 + std::ptrdiff_t{2} * instructions_.jump_caches - 2 * argument);
                 const auto same = std::find_if(found.loops.begin(), found.loops.end(),
                                                [&](const code_loops::range& each) { return each.head == head; });
                 if (same == found.loops.end()) {

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/helper_thread.hpp"
 #include "base/own_memory.hpp"
+#include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
 #include "session/end_thread.hpp"

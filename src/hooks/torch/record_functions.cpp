@@ -95,9 +95,9 @@ std::atomic<std::uint64_t> next_number{1};
 constexpr std::uint32_t no_place = UINT32_MAX;
 std::atomic<std::uint32_t> sequence_place{0};
 
-template <typename T>
-T read(const std::byte* from) noexcept {
-    T value;
+template <typename TValue>
+TValue read(const std::byte* from) noexcept {
+    TValue value;
     std::memcpy(&value, from, sizeof value);
     return value;
 }
