@@ -8,6 +8,7 @@ namespace prof {
 std::optional<matrix_operator> matrix_operator_of(std::string_view name) noexcept {
     using enum matrix_operator;
     // Never destroyed: a thread may still use it while the process ends.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): once
     static const auto& known = *new const std::unordered_map<std::string_view, matrix_operator>{
         {"mm", mm},
         {"_int_mm", mm},
