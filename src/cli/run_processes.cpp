@@ -66,15 +66,23 @@ std::vector<int> processes_of_run(const std::string& run_id) {
     return out;
 }
 
+// A scan may miss a process that executes another program just then.
+std::vector<int> seen_processes_of_run(const std::string& run_id) {
+    constexpr int most_scans = 3;
+    std::vector<int> out;
+    for (int i = 0; i < most_scans && out.empty(); ++i) out = processes_of_run(run_id);
+    return out;
+}
+
 }  // namespace
 
 std::vector<int> lasting_processes_of_run(const std::string& run_id) {
     constexpr int most_scans = 25;
     constexpr std::chrono::milliseconds between_scans{20};
-    std::vector<int> out = processes_of_run(run_id);
+    std::vector<int> out = seen_processes_of_run(run_id);
     for (int i = 1; i < most_scans && !out.empty(); ++i) {
         std::this_thread::sleep_for(between_scans);
-        out = processes_of_run(run_id);
+        out = seen_processes_of_run(run_id);
     }
     return out;
 }
