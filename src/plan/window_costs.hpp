@@ -79,7 +79,7 @@ private:
     std::uint64_t lag_ = 1;
     factors known_;
     double assessed_ns_ = 0;   // cost of the windows in assessed_
-    double forgotten_ns_ = 0;  // cost of the windows before those, and what lose() was told
+    double forgotten_ns_ = 0;  // cost of the windows before those, and what lose() was given
 };
 
 }  // namespace prof

@@ -30,7 +30,7 @@ struct python_loop {
     bool is_known() const noexcept { return code != nullptr; }
     bool operator==(const python_loop&) const noexcept = default;
     bool contains(const python_loop& other) const noexcept;   // as a part of itself, not the same
-    bool contains(const python_place& place) const noexcept;  // as far as its code tells
+    bool contains(const python_place& place) const noexcept;  // as far as its code shows
 };
 
 struct python_way {

@@ -32,7 +32,7 @@ public:
     python_steps(const python_functions& python, python_places& places, phases of) noexcept
         : python_(python), places_(places), phases_(of) {}
 
-    // The callable that is told of objects' deaths, with their weak references.
+    // The callable that is called at objects' deaths, with their weak references.
     void set_on_death(python_object callable) noexcept { on_death_ = callable; }
     const void* object_died(python_object reference) noexcept;  // which
     bool guard(python_object object);                           // whether its death will be noticed

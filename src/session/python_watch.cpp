@@ -69,7 +69,7 @@ python_functions python{};
 prof_python_fields fields{};
 python_call_functions calls{};
 
-// The arguments of the call whose beginning is being told to Python.
+// The arguments of the call whose beginning is being reported to Python.
 struct given_arguments {
     void* code = nullptr;
     void* const* values = nullptr;

@@ -67,7 +67,7 @@ public:
     void leave_to_children();
 
 private:
-    // Does what the plan asks for, and tells it what came of that.
+    // Does what the plan asks for, and reports to it what came of that.
     void take(plan_action action, std::uint64_t last_step, bool ends_with_step);
     void perform(plan_action action, std::uint64_t last_step, bool ends_with_step);
     void open_next();

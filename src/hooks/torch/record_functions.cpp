@@ -103,7 +103,7 @@ TValue read(const std::byte* from) noexcept {
 }
 
 // A record function holds its name as a std::variant of a std::string and the schema of an operator; the sequence
-// number follows. The string is found by the address of its text. Its other words tell which of the two layouts of
+// number follows. The string is found by the address of its text. Its other words show which of the two layouts of
 // libstdc++ PyTorch was compiled with: {text, length, room or text} or {text}, whose length lies before it. Null: the
 // name is not held as a string, or has another layout.
 const std::byte* find_sequence(const std::byte* of, const char* text) noexcept {
