@@ -223,13 +223,17 @@ TEST_F(Dump, IsMadeAfterASlowStep) {
 
 // A dump that could not be made does not count among those that may be.
 TEST_F(Dump, IsMadeAfterOneThatFailed) {
+    const std::string directory = scratch.path + "/captures";
     const process_result result = run({"failed_first"}, {{"PROF_KEEP", "1T"},
-                                                         {"PROF_RINGS", scratch.path},
+                                                         {"PROF_OUTPUT_DIR", directory},
                                                          {"PROF_DUMP_ON_SLOW_STEP", "2.5"},
                                                          {"PROF_DUMP_LIMIT", "1"}});
     EXPECT_EQ(result.exit_code(), 0);
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-    EXPECT_EQ(scratch.files(".prof").size(), 1U + 1);
+    const std::filesystem::directory_iterator files(directory);
+    EXPECT_EQ(
+        std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".prof"; }),
+        1 + 1);
 }
 
 TEST_F(Dump, IsMadeOnceInAKeptPeriod) {

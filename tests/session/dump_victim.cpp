@@ -11,13 +11,12 @@
 //                               grows by twice what is kept
 //   dump_victim refused         asks for dumps that there cannot be, and prints the lines that it is told
 //   dump_victim slow N          steps, now and then a slow one, until there are N dumps, and then 20 slow ones more
-//   dump_victim failed_first    a slow step while no file can be opened, then others until there is a dump
+//   dump_victim failed_first    a slow step while the directory is away, then others until there is a dump
 //   dump_victim fork            dumps, as its child tries to, and prints what the child is told
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -125,16 +124,17 @@ std::atomic<int> failed_dumps{0};
 
 // Returns when the dump of a slow step has failed.
 bool fail_a_dump(trainer& job) {
-    rlimit before{};
     const auto count = [](const prof_event* event, void*) { failed_dumps += event->result != PROF_OK ? 1 : 0; };
     if (prof_set_callback(count, nullptr, PROF_EVENT_DUMP_ENDED) != PROF_OK) return false;
     job.steps(20);
-    if (prof_sync() != PROF_OK || getrlimit(RLIMIT_NOFILE, &before) != 0) return false;
-    rlimit none = before;
-    none.rlim_cur = 0;
-    if (setrlimit(RLIMIT_NOFILE, &none) != 0) return false;
-    while (failed_dumps == 0) slow_down(job);
-    return setrlimit(RLIMIT_NOFILE, &before) == 0;
+    if (prof_sync() != PROF_OK) return false;
+    const std::filesystem::path directory = std::filesystem::path(capture_path()).parent_path();
+    const std::filesystem::path away = directory.string() + ".away";
+    std::error_code problem;
+    std::filesystem::rename(directory, away, problem);
+    while (!problem && failed_dumps == 0) slow_down(job);
+    if (!problem) std::filesystem::rename(away, directory, problem);
+    return !problem;
 }
 
 }  // namespace
