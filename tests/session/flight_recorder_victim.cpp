@@ -5,7 +5,9 @@
 //   flight_recorder_victim steps N       so many steps
 //   flight_recorder_victim seconds N     as many as that takes, and until something was let go
 //   flight_recorder_victim for_ever      until it is killed; prints a line once what is kept has been renewed
-//   flight_recorder_victim texts N       so many steps, after texts of 250,000 bytes until one is refused
+//   flight_recorder_victim paced N       so many steps, so slowly that nothing is dropped
+//   flight_recorder_victim texts N       the same after texts of 250,000 bytes, of which there are so many that one is
+//                                        refused
 //   flight_recorder_victim text N        keeps a text of N bytes, and no more
 //
 // Prints "steps N", "largest N": the most storage in KiB that the capture ever took, "kept N": the texts, and
@@ -92,17 +94,21 @@ int main(int argc, char** argv) {
             ++kept;
         if (prof_keep_text("next", std::string(250'000, 'x').c_str()) != PROF_FAILED) return 4;
     }
+    const bool paced = scene == "paced" || scene == "texts";
     using clock = std::chrono::steady_clock;
     const auto end = clock::now() + std::chrono::seconds(number);
     const nvtxRangeId_t whole = nvtxRangeStartA("whole");
     push_numbered("training", 0);
     std::uint64_t steps = 0;
     const auto is_over = [&] {
-        if (scene == "steps" || scene == "texts") return steps == number;
+        if (scene == "steps" || paced) return steps == number;
         if (scene == "text") return true;
         return scene == "seconds" && front_is_gone && clock::now() >= end;
     };
-    while (!is_over()) step(++steps, stream);
+    while (!is_over()) {
+        step(++steps, stream);
+        if (paced && steps % 1'000 == 0 && prof_sync() != PROF_OK) return 5;
+    }
     nvtxRangePop();
     nvtxRangeEnd(whole);
     go_on = false;
