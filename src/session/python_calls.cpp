@@ -478,6 +478,8 @@ void begin(calls_of_this_thread& here, const void* code, phase kind, python_obje
             steps().zero_grad(here.thread, subject);
         } else if (kind == phase::backward) {
             steps().backward(here.thread);
+        } else if (kind == phase::optimizer && subject != nullptr) {
+            steps().begin_optimizer(here.thread, subject);
         }
     } else if (outer == phase::optimizer && is_in_closure(kind)) {
         if (around->is_open) {

@@ -186,6 +186,8 @@ bool python_steps::is_complete_by_optimizers(sign of) const noexcept {
         case sign::zero_grad:
             if (!zero_grad_leads_ || has_data_) return false;
             break;
+        case sign::optimizer:
+            break;
     }
     return !is_missing() || most_stepped() >= (is_cycle_known_ ? same_again_in_cycle : same_again);
 }
@@ -311,6 +313,11 @@ void python_steps::zero_grad(thread here, python_object optimizer) noexcept {
     } else if (is_complete(sign::zero_grad, optimizer)) {
         begin_next(here);
     }
+}
+
+void python_steps::begin_optimizer(thread here, python_object optimizer) noexcept {
+    if (!is_owner(here, true) || are_marked_ || capturing_ != nullptr) return;
+    if (open_ != range::step || is_complete(sign::optimizer, optimizer)) begin_next(here);
 }
 
 void python_steps::step(thread here, python_object optimizer, bool is_nested) {

@@ -56,6 +56,8 @@ public:
     void call(thread here, bool evaluates) noexcept;
     void backward(thread here) noexcept;
     void zero_grad(thread here, python_object optimizer) noexcept;
+    // An outermost step of an optimizer is about to begin: with it, a step whose forward is in the closure.
+    void begin_optimizer(thread here, python_object optimizer) noexcept;
     // `is_nested`: inside the step of another optimizer or of a GradScaler.
     void step(thread here, python_object optimizer, bool is_nested);
     void mark(thread here) noexcept;  // the program marks the beginning of a step
@@ -68,7 +70,7 @@ public:
     void end_compiled(thread here, python_object function) noexcept;
 
 private:
-    enum class sign : std::uint8_t { fetch, forward, backward, zero_grad };
+    enum class sign : std::uint8_t { fetch, forward, backward, zero_grad, optimizer };
     enum class range : std::uint8_t { none, startup, step };
 
     bool is_owner(thread here, bool trains = false) noexcept;

@@ -194,11 +194,12 @@ void walk_threads(timeline& out, capture_contents& contents, const name_doubles&
 }
 
 void sort_ranges(timeline& out) {
-    const auto earlier = [](const timeline_range& a, const timeline_range& b) { return a.start_ns < b.start_ns; };
+    const auto earlier = [](const timeline_range& a, const timeline_range& b) {
+        return std::tie(a.start_ns, a.depth) < std::tie(b.start_ns, b.depth);  // a parent comes before its children
+    };
     if (std::is_sorted(out.ranges.begin(), out.ranges.end(), earlier)) return;
     std::vector<std::uint32_t> order(out.ranges.size());
     std::iota(order.begin(), order.end(), 0U);
-    // A stable sort, so that a parent stays before a child that opened in the same nanosecond.
     sort_nearly_sorted(order, [&](std::uint32_t a, std::uint32_t b) { return earlier(out.ranges[a], out.ranges[b]); });
     std::vector<std::uint32_t> place(order.size());
     std::vector<timeline_range> sorted;

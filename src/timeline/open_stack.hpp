@@ -27,6 +27,12 @@ public:
     void push(std::uint32_t range);
     // Inserts at `position`, below the ranges that are there. REQUIRES: nothing is set aside.
     void insert(std::size_t position, std::uint32_t range);
+    // What was launched in the range at `position` since it was pushed counts for the range below it, too, instead of
+    // what was below it then. REQUIRES: nothing is set aside.
+    void hang_since_push(std::size_t position);
+    // Puts the range at `position` + 1 below the one at `position`, also for what was launched in them. REQUIRES: the
+    // same; they were pushed in this order.
+    void exchange(std::size_t position);
     bool has_floor() const noexcept { return !floors_.empty(); }
     // Removes the range at `position`, counted from the one opened first.
     void remove(std::size_t position);
@@ -52,7 +58,8 @@ private:
     struct entry {
         std::uint32_t range = npos;
         std::uint32_t node = npos;
-        bool is_lowest = false;  // first of its list: what is below was set aside when it was opened
+        std::uint32_t first = npos;  // node that its push made; those of what is pushed later come after it
+        bool is_lowest = false;      // first of its list: what is below was set aside when it was opened
     };
 
     bool at_floor() const noexcept { return open_.size() <= (floors_.empty() ? 0 : floors_.back()); }

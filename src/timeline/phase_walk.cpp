@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of thread_walk for phases among a program's own ranges (docs/guide/phases.md). A phase begins where its
 // beginning is observed, which may be inside a range that the program opened before.
+#include <algorithm>
+#include <array>
 #include <string_view>
+#include <utility>
 
 #include "record/label.hpp"
 #include "timeline/thread_walk.hpp"
@@ -31,24 +34,76 @@ void thread_walk::leave_optimizer() {
     set_aside_[range.domain].push_back(index);
 }
 
-// A step ends where the next begins, so a loop's own range for an iteration opens in the previous step. It belongs to
-// this step, which is therefore inserted below it. A range that was open when the previous step began encloses the
-// steps.
+// Whether a range that is open around the phase is not part of the next step only. Batches and gradients set to zero
+// may be the next step's.
+bool thread_walk::is_work(const timeline_range& phase) const {
+    constexpr std::array<std::string_view, 4> others = {"step", "data", "zero_grad", "compilation"};
+    return std::find(others.begin(), others.end(), out_->name(phase.name)) == others.end();
+}
+
+void thread_walk::end_phase_at(std::uint32_t phase, std::int64_t ns) {
+    if (!was_phase(phase)) return;
+    timeline_range& range = out_->ranges[phase];
+    if (range.start_ns <= ns && range.end_ns > ns) range.end_ns = ns;
+}
+
+// A step is observed to end where the next begins, so a loop's own range for an iteration opens in the previous step.
+// It belongs to this step, which is therefore inserted below it, and begins with it. A range that was open when the
+// previous step began, or that has a part of the previous step's work in it, encloses the beginning of this step.
 void thread_walk::open_step(std::uint32_t index) {
-    const std::uint32_t before = latest_step_;
-    latest_step_ = index;
+    const std::uint32_t before = std::exchange(latest_step_, index);
+    first_step_ = before_first_ = npos;
     if (open_.has_floor()) return open_.push(index);
     std::size_t position = 0;
     for (; position < open_.size() && (before == npos || open_.range_at(position) < before); ++position) {
         const std::uint32_t around = open_.range_at(position);
-        if (was_phase(out_->ranges[around].parent)) hang(around, position == 0 ? npos : open_.range_at(position - 1));
+        const std::uint32_t parent = out_->ranges[around].parent;
+        if (!was_phase(parent)) continue;
+        if (before == npos) before_first_ = parent;
+        hang(around, position == 0 ? npos : open_.range_at(position - 1));
     }
     hang(index, position == 0 ? npos : open_.range_at(position - 1));
     open_.insert(position, index);
+    if (before == npos) {
+        first_step_ = index;
+        work_before_first_ = latest_work_;
+    }
+    if (position + 1 == open_.size()) return;
+    const std::uint32_t outermost = open_.range_at(position + 1);
+    if (latest_work_ == npos || outermost > latest_work_) {
+        const std::int64_t begin_ns = out_->ranges[outermost].start_ns;
+        end_phase_at(out_->ranges[outermost].parent, begin_ns);
+        out_->ranges[index].start_ns = begin_ns;
+        open_.hang_since_push(position + 1);
+    }
     for (std::size_t inside = position + 1; inside < open_.size(); ++inside) {
         const std::uint32_t parent = out_->ranges[open_.range_at(inside)].parent;
         hang(open_.range_at(inside), was_phase(parent) || parent == npos ? index : parent);
     }
+}
+
+// Whether the range at `position`, which ends, is a part of the first step that was hung below it, and not a range
+// around steps. Then they change places.
+bool thread_walk::joins_first_step(std::size_t position) {
+    if (first_step_ == npos || position + 1 >= open_.size() || open_.range_at(position + 1) != first_step_)
+        return false;
+    const std::uint32_t index = open_.range_at(position);
+    timeline_range& step = out_->ranges[first_step_];
+    timeline_range& range = out_->ranges[index];
+    const bool has_work_before = work_before_first_ != npos && index < work_before_first_;
+    if (open_.has_floor() || has_work_before || step.parent != index) return false;
+    end_phase_at(before_first_, range.start_ns);
+    step.start_ns = range.start_ns;
+    hang(first_step_, range.parent);
+    hang(index, first_step_);
+    for (std::uint32_t i = index + 1; i < out_->ranges.size(); ++i) {
+        timeline_range& inside = out_->ranges[i];
+        if (inside.thread != thread_ || inside.is_module || i == first_step_) continue;
+        if (inside.parent == first_step_) inside.parent = index;
+        if (inside.parent != npos) inside.depth = out_->ranges[inside.parent].depth + 1;
+    }
+    open_.exchange(position);
+    return true;
 }
 
 void thread_walk::hang(std::uint32_t index, std::uint32_t parent) {

@@ -153,6 +153,7 @@ void thread_walk::open_range(const record& r) {
     range.is_operator = is_operator(range, static_cast<torch_scope>(r.category));
     if (outside_windows_) range.sequence = -1;  // it has no backward node in the recording
     if (is_phase(range)) leave_optimizer();
+    if (is_phase(range) && is_work(range)) latest_work_ = index;
     range.parent = open_.innermost();
     if (range.is_operator && torch_open_.innermost() != npos) {
         // The later of the two; npos + 1 is 0, so "none" counts as earlier than any range.
@@ -257,6 +258,7 @@ void thread_walk::close_range(const record& r) {
         const std::uint32_t index = open_.range_at(position);
         if (out_->ranges[index].domain != r.domain) continue;
         if (aside != npos && aside > index) break;  // the range that is set aside was opened later
+        if (joins_first_step(position)) ++position;
         end_by_pop(index, r);
         open_.remove(position);
         if (torch_open_.innermost() == index) torch_open_.remove(torch_open_.size() - 1);

@@ -75,7 +75,10 @@ private:
     void leave_optimizer();
     bool is_phase(const timeline_range& range) const;
     bool was_phase(std::uint32_t index) const;
+    bool is_work(const timeline_range& phase) const;
     void open_step(std::uint32_t index);
+    void end_phase_at(std::uint32_t phase, std::int64_t ns);
+    bool joins_first_step(std::size_t position);
     void hang(std::uint32_t index, std::uint32_t parent);
     std::uint32_t latest_set_aside(std::uint16_t domain) const;
     void start_range(const record& r);
@@ -125,7 +128,11 @@ private:
     std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> set_aside_;  // domain → ranges, the latest last
     std::uint32_t last_started_ = npos;  // the range_start whose payload record may follow
     std::uint32_t latest_step_ = npos;   // the latest phase "step"
-    std::uint32_t latest_node_ = npos;   // index into graph_nodes
+    std::uint32_t latest_work_ = npos;   // the latest phase that is part of a step's work
+    std::uint32_t first_step_ = npos;    // the phase "step" below the ranges that were open when it began
+    std::uint32_t before_first_ = npos;  // the phase that ended when it began
+    std::uint32_t work_before_first_ = npos;
+    std::uint32_t latest_node_ = npos;  // index into graph_nodes
     std::uint64_t latest_node_id_ = 0;
     std::uint32_t calls_ = 0;                // number of calls
     std::uint64_t entered_ = 0;              // the correlation of the api_enter just visited; 0: another record

@@ -7,6 +7,7 @@
 // memory about 45 bytes a record.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -71,6 +72,8 @@ struct timeline_range {
     bool is_module : 1 = false;          // a call of a module (module_domain): not used in attribution either
 
     bool takes_part() const noexcept { return !is_operator && !is_module; }  // used in attribution
+    // The end of the part that encloses what happens on its thread.
+    std::int64_t inside_until_ns() const noexcept { return std::min(end_ns, left_ns); }
 };
 
 struct timeline_mark {

@@ -77,9 +77,7 @@ void adoption_rule::record_states(const timeline& data, std::vector<open_node>& 
 std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
                                                            const std::vector<std::uint32_t>& opened,
                                                            std::vector<open_node>& extra_nodes) {
-    const auto end_of = [&](std::uint32_t range) {
-        return std::min(data.ranges[range].end_ns, data.ranges[range].left_ns);
-    };
+    const auto end_of = [&](std::uint32_t range) { return data.ranges[range].inside_until_ns(); };
     std::vector<std::uint32_t> closed = opened;
     sort_nearly_sorted(closed, [&](std::uint32_t a, std::uint32_t b) {
         // If ranges end together, the inner one comes first, since it is on top.

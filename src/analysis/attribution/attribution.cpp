@@ -291,7 +291,7 @@ private:
     }
 
     bool is_open(std::uint32_t range, std::int64_t time_ns) const noexcept {
-        return time_ns < std::min(data_.ranges[range].end_ns, data_.ranges[range].left_ns);
+        return time_ns < data_.ranges[range].inside_until_ns();
     }
 
     // The ranges of the list `head` that are open at `time_ns`, as a list. This is nearly always the list itself or its

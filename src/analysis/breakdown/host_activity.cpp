@@ -29,7 +29,7 @@ public:
 
 private:
     static std::int64_t end_of(const timeline& data, std::uint32_t range) {
-        return std::min(data.ranges[range].end_ns, data.ranges[range].left_ns);
+        return data.ranges[range].inside_until_ns();
     }
     std::vector<std::uint32_t> open_;
 };

@@ -84,10 +84,8 @@ private:
         rows_[self].gpu_self_ns += duration_ns;
         rows_[self].self_ops += 1;
         // The ranges for which an operation counts lie on one path of the tree, so each row is counted once.
-        for_each_open_range(data_, att_, index, [&](std::uint32_t range) {
-            instances_[range].add(op);
-            count_for(tree_.node_of(range), op, adopted, communicates);
-        });
+        for_each_open_range(data_, att_, index, [&](std::uint32_t range) { instances_[range].add(op); });
+        tree_.for_each_open_node(index, [&](std::uint32_t node) { count_for(node, op, adopted, communicates); });
         for_each_replayed_range(att_, index, [&](std::uint32_t replayed) {
             replayed_[replayed].add(op);
             count_for(tree_.node_of_replayed(replayed), op, adopted, communicates);
@@ -114,7 +112,7 @@ private:
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const std::uint32_t node = tree_.node_of(i);
             if (node == npos) continue;
-            const std::int64_t duration_ns = data_.ranges[i].end_ns - data_.ranges[i].start_ns;
+            const std::int64_t duration_ns = data_.ranges[i].inside_until_ns() - data_.ranges[i].start_ns;
             rows_[node].host_ns += duration_ns;
             rows_[node].host_self_ns += duration_ns - inside_ns[i];
             if (goes_on(i) && !hosts_ns[node].empty()) {  // with the row's instance before it
@@ -148,7 +146,7 @@ private:
             while (around != npos && tree_.node_of(around) == npos) around = data_.ranges[around].parent;
             if (around == npos) continue;
             // Pops of two domains may interleave: the inner range may end last.
-            const std::int64_t end_ns = std::min(range.end_ns, data_.ranges[around].end_ns);
+            const std::int64_t end_ns = std::min(range.inside_until_ns(), data_.ranges[around].inside_until_ns());
             out[around] += std::max<std::int64_t>(end_ns - range.start_ns, 0);
         }
         return out;

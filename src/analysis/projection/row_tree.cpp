@@ -2,7 +2,10 @@
 #include "analysis/projection/row_tree.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
+
+#include "analysis/projection/same_things.hpp"
 
 namespace prof {
 
@@ -14,6 +17,7 @@ row_tree::row_tree(const timeline& data, const attribution& att, const fold_rule
         replayed_keeps_name_ = att.replayed_keeps_name;
     }
     build();
+    if (join_same_things()) build();
     if (rule_.mode == fold_mode::none) return;
     count_names();
     if (rule_.mode == fold_mode::counters && !is_decided) keep_different_things_apart();
@@ -34,9 +38,35 @@ void row_tree::build() {
         const timeline_range& range = data_.ranges[i];
         if (range.style == range_style::push_pop && range.takes_part() && !att_.hidden.contains(range)) place(i);
     }
+    for (std::uint32_t i = 0; i < is_inner_.size(); ++i) {
+        if (is_inner_[i] != 0) node_of_[i] = npos;
+    }
     for (std::size_t op = 0; op < data_.ops.size(); ++op) {
         if (att_.captured[op] != npos) place_replayed(att_.owner[op], att_.captured[op]);
     }
+}
+
+// Whether a row is now shared.
+bool row_tree::join_same_things() {
+    const std::vector<std::uint32_t> outer_of = same_things(data_, att_, *this);
+    if (outer_of.empty()) return false;
+    is_inner_.assign(data_.ranges.size(), 0);
+    named_by_.resize(data_.ranges.size());
+    std::iota(named_by_.begin(), named_by_.end(), 0U);
+    std::vector<std::uint32_t> name_of(nodes_.size(), npos);  // by node of the outer ones: an inner range
+    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        const std::uint32_t at = node_of_[i];
+        if (at == npos || outer_of[at] == npos) continue;
+        is_inner_[i] = 1;
+        if (nodes_[at].is_observed) continue;
+        name_of[outer_of[at]] = i;
+        if (is_range(att_.parent[i])) named_by_[att_.parent[i]] = i;
+    }
+    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        const std::uint32_t at = node_of_[i];
+        if (at != npos && name_of[at] != npos && named_by_[i] == i) named_by_[i] = name_of[at];
+    }
+    return true;
 }
 
 // Thread by thread, as merged_names requires.
@@ -45,7 +75,7 @@ void row_tree::count_names() {
     const auto add = [&](std::uint32_t at, const timeline_range& range) {
         if (at != npos && nodes_[at].has_number) by_thread[range.thread].emplace_back(at, range.name);
     };
-    for (std::size_t i = 0; i < node_of_.size(); ++i) add(node_of_[i], data_.ranges[i]);
+    for (std::uint32_t i = 0; i < node_of_.size(); ++i) add(node_of_[i], data_.ranges[named_by(i)]);
     for (std::size_t i = 0; i < node_of_replayed_.size(); ++i) {
         add(node_of_replayed_[i], data_.ranges[att_.replayed[i].range]);
     }
@@ -83,12 +113,14 @@ void row_tree::place(std::uint32_t range) {
         }
         waiting.pop_back();
         if (node_of_[next] != npos) continue;
-        node_of_[next] = child(above(parent), next, !keeps_name_.empty() && keeps_name_[next] != 0);
+        node_of_[next] =
+            is_inner(next) ? above(parent) : child(above(parent), next, !keeps_name_.empty() && keeps_name_[next] != 0);
     }
 }
 
 // The node of a range, or of the constant in place of a range.
 std::uint32_t row_tree::above(std::uint32_t parent) const noexcept {
+    while (is_range(parent) && is_inner(parent)) parent = att_.parent[parent];
     return is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
 }
 
@@ -125,9 +157,10 @@ const row_tree::segment& row_tree::segment_for(const timeline_range& range, bool
 std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, bool keeps_name,
                               const timeline_api_call* launch) {
     const timeline_range& range = data_.ranges[range_index];
-    const auto& [in_path, entry] = segment_for(range, keeps_name);
+    const timeline_range& named = data_.ranges[named_by(range_index)];
+    const auto& [in_path, entry] = segment_for(named, keeps_name);
     const bool is_captured = launch != nullptr && !range.is_replayed_alike;
-    const bool is_observed = is_phase(data_, range);
+    const bool is_observed = is_phase(data_, named);
     const std::uint64_t child_key =
         std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 | (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
     const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
@@ -151,7 +184,7 @@ std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, b
 std::uint32_t row_tree::self_of(std::size_t op) const noexcept {
     if (att_.captured[op] != npos) return node_of_replayed_[att_.captured[op]];
     const std::uint32_t owner = att_.owner[op];
-    if (is_range(owner)) return node_of_[owner];
+    if (is_range(owner)) return above(owner);
     if (owner == owner_ambiguous) return ambiguous;
     return owner == owner_no_range ? no_range : unmatched;
 }

@@ -5,6 +5,9 @@
 // fold_mode::counters: the tree is built with every number folded. Where the names of a row are those of different
 // things (merged_names.hpp), it is built again: ranges of that row keep their names, and all others are folded. So one
 // decision holds for all that is below "layer 0" and "layer 1". Linear in the ranges; twice the cost if built twice.
+//
+// A phase and a range of the program's own that are the same thing (same_things.hpp) share the row of the outer one,
+// with the name that the program gave. The inner range has no node.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +46,8 @@ public:
     row_tree(const timeline& data, const attribution& att, const fold_rule& rule);
 
     const std::vector<node>& nodes() const noexcept { return nodes_; }
-    // By range; npos for start/end ranges, which are in no tree.
+    // By range; npos for start/end ranges, which are in no tree, and for those that share the row of a range around
+    // them.
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
     // By replayed range.
     std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
@@ -54,6 +58,21 @@ public:
     // self_of(): the node with the operation's self time. fixed_of(): the fixed node for which it counts in addition to
     // its ranges; npos: none.
     std::uint32_t self_of(std::size_t op) const noexcept;
+    // Calls visit(node) for the row of each range open at its launch for which the operation counts, once each.
+    template <typename TVisit>
+    void for_each_open_node(std::size_t op, TVisit&& visit) const {
+        std::uint32_t shared = npos;  // the row of a range that has been passed, which shares it with one around it
+        for_each_open_range(data_, att_, op, [&](std::uint32_t range) {
+            if (const std::uint32_t at = node_of_[range]; at != npos) {
+                if (at == shared) shared = npos;
+                visit(at);
+                return;
+            }
+            if (shared != npos) visit(shared);
+            shared = above(range);
+        });
+        if (shared != npos) visit(shared);
+    }
     std::uint32_t fixed_of(std::size_t op) const noexcept;
     static row_kind kind_of(std::uint32_t node) noexcept;
 
@@ -73,6 +92,7 @@ private:
     };
 
     void build();
+    bool join_same_things();
     void count_names();
     void keep_different_things_apart();
     void place(std::uint32_t range);
@@ -81,6 +101,10 @@ private:
     const segment& segment_for(const timeline_range& range, bool keeps_name);
     void place_replayed(std::uint32_t owner, std::uint32_t index);
     std::uint32_t above(std::uint32_t parent) const noexcept;
+    // Whether the range shares the row of the range around it.
+    bool is_inner(std::uint32_t range) const noexcept { return !is_inner_.empty() && is_inner_[range] != 0; }
+    // The range with the name of the row.
+    std::uint32_t named_by(std::uint32_t range) const noexcept { return named_by_.empty() ? range : named_by_[range]; }
 
     const timeline& data_;
     const attribution& att_;
@@ -94,6 +118,9 @@ private:
     std::unordered_map<std::uint64_t, segments_of_name> segments_of_name_;  // key: domain << 32 | name
     // parent node << 32 | segment << 2 | is observed << 1 | is captured → node
     std::unordered_map<std::uint64_t, std::uint32_t> children_;
+    // By range; empty if no rows are shared.
+    std::vector<std::uint8_t> is_inner_;
+    std::vector<std::uint32_t> named_by_;
     std::vector<std::uint8_t> keeps_name_;
     std::vector<std::uint8_t> replayed_keeps_name_;
 };

@@ -132,7 +132,7 @@ private:
         const auto ns = static_cast<double>(op.end_ns - op.start_ns);
         const auto count_for = [&](std::uint32_t node) { rows_[node].gpu_ns.add(window, ns); };
         total_.add(window, ns);
-        for_each_open_range(data_, att_, index, [&](std::uint32_t range) { count_for(tree_.node_of(range)); });
+        tree_.for_each_open_node(index, count_for);
         for_each_replayed_range(att_, index,
                                 [&](std::uint32_t replayed) { count_for(tree_.node_of_replayed(replayed)); });
         if (const std::uint32_t fixed = tree_.fixed_of(index); fixed != npos) count_for(fixed);

@@ -26,7 +26,7 @@ public:
         for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
             const timeline_range& range = data.ranges[i];
             if (range.style != range_style::push_pop || !range.takes_part() || !counts(i)) continue;
-            spans[range.thread].push_back({range.start_ns, std::min(range.end_ns, range.left_ns)});
+            spans[range.thread].push_back({range.start_ns, range.inside_until_ns()});
         }
         for (std::vector<time_span>& of : spans) by_thread_.emplace_back(std::move(of));
     }
