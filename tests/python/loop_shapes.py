@@ -398,6 +398,21 @@ def closures():
 
 
 @shape(10)
+def closures_that_draw_their_data():
+    net, optimizer = made()
+    x, y = batches(1)[0]
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(net(x), y)
+        loss.backward()
+        return loss
+
+    for _ in range(10):
+        optimizer.step(closure)
+
+
+@shape(10)
 def lbfgs():
     net = Net()
     optimizer = torch.optim.LBFGS(net.parameters(), max_iter=3)
@@ -1120,7 +1135,7 @@ def inference_unrolled():
     net(x)
 
 
-@shape(10)
+@shape(10, found=11)  # where the recording is the program's own: there may be a model already
 def statistics_before():
     for x, _ in loader():
         x.mean()

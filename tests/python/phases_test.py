@@ -93,7 +93,10 @@ class Phases(unittest.TestCase):
 
     def of_training(self, steps, **more):
         parts = {"forward": steps, "backward": steps, "optimizer": steps, "zero_grad": steps, "data": steps, **more}
-        return {"startup": 1, "step": steps, **{"step/" + name: count for name, count in parts.items() if count}}
+        # An old PyTorch's batch sampler does not show how many it has left, so that in the first epoch the end begins
+        # a step.
+        has_unknown_end = not HAS_DYNAMO and parts["data"] > steps
+        return {"startup": 1, "step": steps + has_unknown_end, **{"step/" + name: count for name, count in parts.items() if count}}
 
     # What follows needs modules' calls.
 
@@ -101,7 +104,7 @@ class Phases(unittest.TestCase):
         # Each of the four DataLoaders is asked once more than it has batches; of these and of the two evaluations'
         # four batches, none begins a step. What ends an epoch stands in its last step.
         self.check("plain", {**self.of_training(6, data=6 + 2 + 4 + 2), "step/evaluation": 4},
-                   witness=self.BY_OPTIMIZER, whole=4)
+                   witness=self.BY_OPTIMIZER, whole=4 if HAS_DYNAMO else 5)
 
     def test_loop_without_a_loader(self):
         self.check("no_loader", self.of_training(3, data=0), witness=self.BY_OPTIMIZER, whole=1)
