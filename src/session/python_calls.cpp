@@ -31,6 +31,7 @@ namespace {
 
 // Set once, before the first event; the interpreter's lock orders it.
 prof_python_runtime runtime{};
+std::atomic<bool> is_observing{false};
 const python_functions& python = runtime.functions;
 const python_objects& objects = runtime.objects;
 
@@ -1023,8 +1024,11 @@ constexpr prof_python_functions given_functions{
 }  // namespace
 }  // namespace prof::observed_python
 
+bool prof::observes_pytorch() noexcept { return prof::observed_python::is_observing.load(); }
+
 // Private to libprof's own Python files, and may change with them. What `given` points to must live for ever.
 PROF_EXPORT const prof_python_functions* prof_python_calls(const prof_python_runtime* given) {
     prof::observed_python::runtime = *given;
+    prof::observed_python::is_observing = true;
     return &prof::observed_python::given_functions;
 }

@@ -50,6 +50,9 @@ enum class python_event : std::uint32_t {
     none,
 };
 
+// Whether the steps and phases of a PyTorch program are observed in this process. Any thread.
+bool observes_pytorch() noexcept;
+
 // prof_phases.py has the same layout.
 struct prof_python_code {
     const void* code;

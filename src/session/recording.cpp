@@ -92,8 +92,8 @@ outcome recording_session::prepare_directory(const session_options& options) {
 
 bool recording_session::step() {
     if (!recording()) return false;
-    if (!windows_.steps().by_ranges()) {
-        step_counter::note_program_counts();
+    if (windows_.steps().may_count_by_program()) {
+        windows_.steps().note_program_counts();
         windows_.count_step();
     }
     return true;

@@ -17,10 +17,12 @@ enum class step_use : std::uint8_t {
 
 class step_counter {
 public:
-    // A recording begins. `by_ranges`: a range begins a step, not prof_step.
-    void begin(bool by_ranges) noexcept {
+    // A recording begins. `by_ranges`: a range begins a step, not prof_step. `until_program_counts`: until the program
+    // calls that.
+    void begin(bool by_ranges, bool until_program_counts) noexcept {
         begun_ = 0;
         by_ranges_ = by_ranges;
+        until_program_counts_ = until_program_counts;
         program_counts_steps = false;
     }
     void set_use(step_use use) noexcept { use_ = use; }
@@ -40,12 +42,18 @@ public:
 
     // The program has called prof_step in this recording.
     static bool program_counts() noexcept { return program_counts_steps.load(); }
-    static void note_program_counts() noexcept { program_counts_steps = true; }
+    void note_program_counts() noexcept {
+        program_counts_steps = true;
+        // The step under way keeps its number, and ends with this call.
+        if (until_program_counts_.exchange(false) && by_ranges_.exchange(false) && begun_ != 0) --begun_;
+    }
+    bool may_count_by_program() const noexcept { return !by_ranges() || until_program_counts_.load(); }
 
 private:
     std::atomic<std::uint64_t> begun_{0};
     std::atomic<step_use> use_{step_use::counted};
     std::atomic<bool> by_ranges_{false};
+    std::atomic<bool> until_program_counts_{false};
     static inline std::atomic<bool> program_counts_steps{false};
 };
 

@@ -11,17 +11,28 @@
 #include "base/clock.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "options/plans.hpp"
+#include "record/label.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
 #include "session/child_family.hpp"
 #include "session/events.hpp"
 #include "session/patience.hpp"
+#include "session/python_calls.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::chrono::milliseconds longest_wait_in_callback{100};
+
+// The steps that libprof observes in a PyTorch program are those of a recording that begins by itself, where the
+// program's user has chosen no others.
+bool counts_observed_steps(const session_options& options, requester who) {
+    const bool needs_steps = !options.budget.empty() || !options.schedule.empty() || !options.steps.empty() ||
+                             options.dump_on_slow_step.has_value();
+    return needs_steps && who == requester::itself && options.step_range.empty() && options.phases &&
+           observes_pytorch();
+}
 
 }  // namespace
 
@@ -52,7 +63,10 @@ void window_control::prepare() {
     if (!environment->autostart) parts_.idle.begin();
 }
 
-outcome window_control::begin(const session_options& options, requester who) {
+outcome window_control::begin(const session_options& given, requester who) {
+    session_options options = given;
+    const bool counts_observed = counts_observed_steps(given, who);
+    if (counts_observed) options.step_range = range_name("step", std::string(phase_domain));
     if (who != requester::command) parts_.settings.read_environment();
     if (parts_.exit.has_begun()) return outcome::failed("the process is about to end");
     if (is_recording()) return outcome::wrong_state("a recording is running already");
@@ -73,7 +87,7 @@ outcome window_control::begin(const session_options& options, requester who) {
     parts_.settling.forget_skipped_windows();
     parts_.exports.forget_failure();
     parts_.capture.reset();
-    steps_.begin(!options.step_range.empty());
+    steps_.begin(!options.step_range.empty(), counts_observed);
     parts_.rings.install();
     is_recording_ = true;
     windows_.note_change();

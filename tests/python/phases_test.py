@@ -285,7 +285,7 @@ class Phases(unittest.TestCase):
         self.check("no_loader", expected, "--step-range", "iteration")
 
     def test_schedule_of_observed_steps(self):
-        rows = self.run_case("no_loader", "--step-range", "step", "--schedule", "active=1,skip_first=1,repeat=1")
+        rows = self.run_case("no_loader", "--schedule", "active=1,skip_first=1,repeat=1")
         self.assertEqual({row["path"]: row["instances"] for row in rows if row["observed"]},
                          {"step": 1, "step/zero_grad": 1, "step/forward": 1, "step/backward": 1, "step/optimizer": 1})
         step = self.report["step"]

@@ -46,9 +46,12 @@ bool is_name_for(std::string name, std::string_view phase) {
            });
 }
 
-// PyTorch's own ranges, which are named after the optimizer.
+// PyTorch's own ranges around what it does for the program.
 bool is_of_pytorch(std::string_view name) {
-    return name.starts_with("Optimizer.step#") || name.starts_with("Optimizer.zero_grad#");
+    constexpr std::array<std::string_view, 4> prefixes = {"Optimizer.step#", "Optimizer.zero_grad#",
+                                                          "enumerate(DataLoader)#", "ProfilerStep#"};
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 class comparison {
