@@ -186,7 +186,7 @@ class Diagnose(CommandLine):
                 self.assert_rounded(shown[2], row["gain_ns"] / 1e6)
                 self.assert_rounded(shown[3], 100 * row["gain_share"])
                 self.assert_rounded(shown[5], row["cost_ns"] / 1e6)
-            parts = re.findall(r"^   - (.*): ([\d.,]+) ms a step, ([\d,]+) times; the longest ([\d.,]+) ms, at ([\d.]+) s$",
+            parts = re.findall(r"^   - (.*): ([\d.,]+) ms a step, ([\d,.]+) times? a step; the longest ([\d.,]+) ms, at ([\d.]+) s$",
                                text, re.MULTILINE)  # fmt: skip
             self.assertEqual([part[0] for part in parts], [row["place"] for row in places["rows"]])
             for part, row in zip(parts, places["rows"]):

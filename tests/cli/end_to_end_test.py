@@ -162,7 +162,7 @@ def check_steps(directory):
     result = prof("run", "-o", "steps", *options, "--", TRAINER, "steps", "6", "autograd", cwd=directory)
     lines = [line.strip() for line in result.stderr.splitlines()]
     first = lines.index("") + 4  # behind the title, the command and an empty line
-    length = (r"step: [\d.,]+ [mu]s \(median of 4, mean [\d.,]+, [\d.,]+ to [\d.,]+; \d+ a second; "
+    length = (r"step: [\d.,]+ [mu]s \(mean of 4, median [\d.,]+, [\d.,]+ to [\d.,]+; \d+ a second; "
               r"as prof_step or step_range counts; 1 before is left out\)")
     assert re.fullmatch(length, lines[first]), lines
     assert re.match(r"GPU:  busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
