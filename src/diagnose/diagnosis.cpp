@@ -344,9 +344,9 @@ void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
         }
     } else if (out.has_steps && out.steps < 5) {
         out.remarks.push_back(
-            fmt::format("{} steps are few: warm-up may be among them, and what differs between steps "
-                        "is not seen; record ten or more",
-                        out.steps));
+            fmt::format("{} few: warm-up may be among them, and what differs between steps is not seen; record ten or "
+                        "more",
+                        out.steps == 1 ? "1 step is" : fmt::format("{} steps are", out.steps)));
     } else if (out.warm_up > out.steps) {
         out.remarks.push_back(fmt::format(
             "more steps are warm-up ({}) than are examined ({}): of the run that was recorded, most is warm-up",

@@ -97,6 +97,7 @@ private:
     std::string times_of(std::uint64_t count) const {
         if (!of_.has_steps) return counted(count, "time");
         const double each = of_.per_step(static_cast<std::int64_t>(count));
+        if (each == 1) return "once a step";
         if (each >= 9.95 || each == std::floor(each)) {
             return counted(static_cast<std::uint64_t>(std::llround(each)), "time") + " a step";
         }
