@@ -426,6 +426,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     const rule_input input{.data = data,
                            .graph = graph,
                            .where = examined.where,
+                           .launching = examined.launching,
                            .host = host_groups,
                            .gpu = gpu_groups,
                            .used = frameworks_of(data, !options.step_function.empty()),

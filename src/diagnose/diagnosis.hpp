@@ -98,8 +98,8 @@ struct diagnosis_options {
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});
 
 // Makes the diagnosis of some of a program's steps (diagnosis_options::steps) one of all of them: what a step costs and
-// would gain stays, as far as the findings of the rules go, its length becomes that of all, and the rule uneven_steps is
-// asked of all lengths.
+// would gain stays, as far as the findings of the rules go, its length becomes that of all, and the rule uneven_steps
+// is asked of all lengths.
 void extend_to_all(diagnosis& of, const std::vector<whole_step>& all);
 
 // The rules, by name and purpose, in the order in which they are asked.

@@ -170,8 +170,8 @@ table places_table(const diagnosis& of, std::int64_t begin_ns) {
     for (std::size_t i = 0; i < of.findings.size(); ++i) {
         for (const finding_part& part : of.findings[i].parts) {
             out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns),
-                                of.per_step(static_cast<std::int64_t>(part.count)),
-                                part.longest_ns, part.longest_at_ns - begin_ns});
+                                of.per_step(static_cast<std::int64_t>(part.count)), part.longest_ns,
+                                part.longest_at_ns - begin_ns});
         }
     }
     return out;

@@ -7,6 +7,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
+#include "analysis/breakdown/launching_places.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "timeline/timeline.hpp"
@@ -20,7 +21,8 @@ struct examined_steps {
         : steps(given != nullptr ? *given : without_warm_up(data, att, step_function)),
           host(data, att),
           where(data, att, steps),
-          graph(data, att, steps) {}
+          graph(data, att, steps),
+          launching(data, att, host, where, graph.steps()) {}
     examined_steps(const examined_steps&) = delete;
     examined_steps& operator=(const examined_steps&) = delete;
 
@@ -28,6 +30,7 @@ struct examined_steps {
     host_activity host;
     code_places where;
     dependency_graph graph;
+    launching_places launching;
 
 private:
     static whole_steps without_warm_up(const timeline& data, const attribution& att, std::string_view step_function) {

@@ -178,7 +178,8 @@ private:
                      std::int64_t start_ns, std::int64_t end_ns) {
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         if (!graph_.events()[index].is_beside) {
-            group.tally.add(step, start_ns, end_ns - start_ns, cause != idle_cause::launching || !precedes_launch(index));
+            group.tally.add(step, start_ns, end_ns - start_ns,
+                            cause != idle_cause::launching || !precedes_launch(index));
         }
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
     }

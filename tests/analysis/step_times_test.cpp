@@ -268,8 +268,8 @@ TEST_F(StepTimes, ChosenByNumberAreTheSameEverywhere) {
     main.push(1'590, "end").pop(1'600);
     const timeline data = capture.build();
     using numbers = std::vector<std::uint64_t>;
-    for (const auto& [steps, expected] : std::vector<std::pair<std::string, numbers>>{
-             {"0:3", {0, 1, 2}}, {"3:", {3, 4}}, {"0:1", {0}}}) {
+    for (const auto& [steps, expected] :
+         std::vector<std::pair<std::string, numbers>>{{"0:3", {0, 1, 2}}, {"3:", {3, 4}}, {"0:1", {0}}}) {
         const selection_request request{.steps = steps};
         const selected_part part(data, {}, request);
         EXPECT_EQ(part.facts().steps, expected) << steps;

@@ -53,7 +53,7 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of.thread),
+          causes_(data, att, host_, where_, of),
           longest_(most) {}
 
     void run(gpu_gap_list& out) {

@@ -25,7 +25,7 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of.thread) {}
+          causes_(data, att, host_, where_, of) {}
 
     void run(small_kernel_list& out) {
         out.steps = steps_.size();

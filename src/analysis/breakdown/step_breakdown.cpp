@@ -78,7 +78,7 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of.thread) {}
+          causes_(data, att, host_, where_, of) {}
 
     void run(step_breakdown& out) {
         const std::set<std::uint32_t> devices = devices_of(data_);

@@ -213,7 +213,8 @@ selected_part::selected_part(const timeline& whole, const projection_options& op
         chosen.keep_times(times.times);
         facts_.times = std::move(times.times);
         facts_.all_steps = times.all_steps;
-        scope_ = {facts_.times, whole_steps_among(data, whole_att_, request, facts_.times, !shown_.step_function().empty())};
+        scope_ = {facts_.times,
+                  whole_steps_among(data, whole_att_, request, facts_.times, !shown_.step_function().empty())};
         if (facts_.all_steps != 0) {
             for (const whole_step& step : scope_.steps->steps) facts_.steps.push_back(step.number);
         }

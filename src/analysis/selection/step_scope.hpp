@@ -12,7 +12,7 @@
 namespace prof {
 
 struct step_scope {
-    time_spans times{};                 // empty: all
+    time_spans times{};                  // empty: all
     std::optional<whole_steps> steps{};  // the whole steps among those chosen; not set: all, without the warm-up
 };
 

@@ -3,8 +3,8 @@
 // work at random places. A step begins when the host has begun it and the GPU is done with what was launched before; it
 // ends likewise. Where the host is the limit these are the host's times.
 //
-// "Done" is said of the streams in which the steps compute: a copy or a kernel beside them, for which nobody waits, does
-// not make a step longer.
+// "Done" is said of the streams in which the steps compute: a copy or a kernel beside them, for which nobody waits,
+// does not make a step longer.
 #pragma once
 
 #include <vector>

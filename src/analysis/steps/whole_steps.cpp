@@ -65,10 +65,8 @@ public:
 
 private:
     void add(std::int64_t end_ns) {
-        steps_.push_back({.start_ns = latest_->start_ns,
-                          .end_ns = end_ns,
-                          .is_first = latest_is_first_,
-                          .number = latest_number_});
+        steps_.push_back(
+            {.start_ns = latest_->start_ns, .end_ns = end_ns, .is_first = latest_is_first_, .number = latest_number_});
     }
     bool is_in_window_of(const timeline_range& range) const noexcept {
         return window_at(data_.windows, latest_->start_ns) == window_at(data_.windows, range.start_ns);

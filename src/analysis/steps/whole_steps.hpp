@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole steps of a capture: those that are in it from their beginning to the beginning of the next one. Every report
-// has its steps from here: which they are, where they lie, how long they are. Pure functions of a timeline; linear in
-// its ranges, marks and operations. docs/guide/phases.md has the rules.
+// The whole steps of a capture: those that are in it from their beginning to the beginning of the next one. Every
+// report has its steps from here: which they are, where they lie, how long they are. Pure functions of a timeline;
+// linear in its ranges, marks and operations. docs/guide/phases.md has the rules.
 #pragma once
 
 #include <cstdint>

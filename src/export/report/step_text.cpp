@@ -72,8 +72,8 @@ std::vector<time_share> largest(const std::vector<time_share>& shares) {
     return out;
 }
 
-// ": forward 3.90, backward 6.80, other 1.25". What is shown adds up to `sum` quanta: each is rounded down, and the units
-// of the last digit that are missing then go to those that lost most.
+// ": forward 3.90, backward 6.80, other 1.25". What is shown adds up to `sum` quanta: each is rounded down, and the
+// units of the last digit that are missing then go to those that lost most.
 std::string shares_text(const std::vector<time_share>& all, double sum, const step_times& times) {
     const std::vector<time_share> shares = largest(all);
     std::vector<double> shown;
@@ -134,17 +134,15 @@ public:
         const std::string on = answer_.of.devices > 1 ? fmt::format(" on {} GPUs", answer_.of.devices) : std::string();
         return text("GPU:  busy", on, answer_.busy, busy_quanta_, busy_share_);
     }
-    std::string idle() const {
-        return text("idle:", {}, answer_.idle, whole_quanta_ - busy_quanta_, 1 - busy_share_);
-    }
+    std::string idle() const { return text("idle:", {}, answer_.idle, whole_quanta_ - busy_quanta_, 1 - busy_share_); }
 
 private:
     // "busy 2.15 ms (11.9 % of the step): …".
     std::string text(std::string_view use, std::string_view on, const std::vector<time_share>& shares, double quanta,
                      double share) const {
         const bool is_one = shares.size() < 2 && (shares.empty() || shares.front().what == "other");
-        return fmt::format("{} {} {}{} ({} of {}){}", use, times_.text(quanta), times_.unit(), on, percent(share), whole(),
-                           is_one || quanta == 0 ? std::string() : shares_text(shares, quanta, times_));
+        return fmt::format("{} {} {}{} ({} of {}){}", use, times_.text(quanta), times_.unit(), on, percent(share),
+                           whole(), is_one || quanta == 0 ? std::string() : shares_text(shares, quanta, times_));
     }
     std::string whole() const {
         const std::string_view what = answer_.of.has_steps ? "the step" : "the recording";
