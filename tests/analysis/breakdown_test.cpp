@@ -186,6 +186,55 @@ TEST_F(Breakdown, PlacesAreWithoutTheProgramsRangeAroundPhases) {
         << testing::PrintToString(host);
 }
 
+// The program's own ranges around phases may be nested.
+TEST_F(Breakdown, PlacesAreWithoutTheProgramsRangesAroundItsRangesAroundPhases) {
+    mark_step(1'000'000, 1);
+    main.push(1'000'000, "iteration 7").push(1'000'000, "forward").push(1'000'000, "forward", phases);
+    main.launch(1'200'000, 1).pop(1'200'010, phases).pop(1'200'020);
+    main.push(1'200'020, "mine").push(1'200'020, "backward", phases).launch(1'400'000, 2).pop(1'400'010, phases);
+    main.pop(1'400'020).pop(1'500'000);
+    mark_step(2'000'000, 2);
+    capture.kernel(1, 1'200'010, 1'300'000).kernel(2, 1'400'010, 1'900'000);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    std::vector<std::string> host;
+    for (const std::string& row : rows_of(*of)) {
+        if (row.starts_with("idle, host code, ")) host.push_back(row);
+    }
+    EXPECT_THAT(host, ElementsAre("idle, host code, forward: 200000", "idle, host code, mine/backward: 100000"))
+        << testing::PrintToString(host);
+}
+
+// Ten stretches of 150 us a step between two launches are what launching costs; one of 2 ms is not.
+TEST_F(Breakdown, ScatteredCodeIsLaunching) {
+    std::uint64_t at = 1'000'000;
+    std::uint64_t correlation = 0;
+    const auto launch = [&] {
+        main.launch(at, ++correlation);
+        capture.kernel(correlation, at + 10, at + 20);
+    };
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+        mark_step(at, step);
+        main.push(at, "forward", phases);
+        for (int i = 0; i < 10; ++i, at += 150'000) launch();
+        main.pop(at - 149'900, phases);
+        main.push(at - 149'900, "optimizer", phases);
+        at += 2'000'000;
+        launch();
+        main.pop(at + 100, phases);
+        at += 1'000;
+    }
+    mark_step(at, 5);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    for (const breakdown_row& row : of->rows) {
+        if (row.part == "forward") EXPECT_NE(row.cause, idle_cause::host_code);
+        if (row.part == "optimizer" && row.total_ns > 1'000'000) EXPECT_EQ(row.cause, idle_cause::host_code);
+        if (row.part == "forward" && row.use == time_use::idle && row.cause == idle_cause::launching)
+            EXPECT_GT(row.total_ns, 4 * 9 * 140'000);
+    }
+}
+
 // Steps of 10 ms with 1 ms of GPU work each, which the host launched in 0.1 ms a step.
 TEST_F(Breakdown, TakesTheGpusStepsIfTheHostRanAhead) {
     for (std::uint64_t i = 0; i < 10; ++i) {

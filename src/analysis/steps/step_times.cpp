@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/projection/op_class.hpp"
@@ -25,7 +26,7 @@ struct step_work {
 class stream_finder {
 public:
     stream_finder(const timeline& data, const std::vector<whole_step>& steps)
-        : data_(data), steps_(steps), step_by_time_(steps) {}
+        : data_(data), steps_(steps), step_by_time_(steps), latest_(data.places.size()) {}
 
     // Per place of the timeline, whether its stream counts. None does if the steps have no operation.
     std::vector<bool> run() {
@@ -54,12 +55,21 @@ private:
             if (op.launch == npos) continue;
             const std::uint32_t step = step_by_time_.at(data_.api_calls[op.launch].start_ns);
             if (step == npos) continue;
-            step_work& work = work_[std::uint64_t{step} * data_.places.size() + op.place];
+            step_work& work = work_of(step, op.place);
             const std::int64_t ns = op.end_ns - op.start_ns;
             const bool computes = op.kind == op_kind::graph || class_of(op) == op_class::compute;
             work.all_ns += ns;
             if (computes) work.compute_ns += ns;
         }
+    }
+
+    // Operations of a stream mostly come in the order of the steps.
+    step_work& work_of(std::uint32_t step, std::uint32_t place) {
+        known_work& known = latest_[place];
+        if (known.work == nullptr || known.step != step) {
+            known = {step, &work_[std::uint64_t{step} * data_.places.size() + place]};
+        }
+        return *known.work;
     }
 
     template <typename TTime>
@@ -85,6 +95,11 @@ private:
     const std::vector<whole_step>& steps_;
     step_search step_by_time_;
     std::unordered_map<std::uint64_t, step_work> work_;  // step * places + place
+    struct known_work {
+        std::uint32_t step = npos;
+        step_work* work = nullptr;
+    };
+    std::vector<known_work> latest_;  // by place: what work_of() returned last
 };
 
 }  // namespace
