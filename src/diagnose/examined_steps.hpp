@@ -22,7 +22,7 @@ struct examined_steps {
           host(data, att),
           where(data, att, steps),
           graph(data, att, steps),
-          launching(data, att, host, where, graph.steps()) {}
+          launching(data, att, host, where, steps.steps) {}
     examined_steps(const examined_steps&) = delete;
     examined_steps& operator=(const examined_steps&) = delete;
 

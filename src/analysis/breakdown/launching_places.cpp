@@ -31,7 +31,12 @@ std::vector<std::uint32_t> homes_of(const timeline& data, const attribution& att
 }  // namespace
 
 launching_places::launching_places(const timeline& data, const attribution& att, const host_activity& host,
-                                   code_places& where, const std::vector<whole_step>& steps) {
+                                   code_places& where, const std::vector<whole_step>& given) {
+    std::vector<whole_step> windows;
+    for (const timeline_window& window : data.windows) {
+        windows.push_back({.start_ns = window.start_ns, .end_ns = window.end_ns});
+    }
+    const std::vector<whole_step>& steps = given.empty() ? windows : given;
     const std::vector<std::uint32_t> homes = homes_of(data, att);
     std::vector<std::int64_t> ended_ns(data.threads.size(), INT64_MIN);  // by home: the latest end of a call
     std::vector<stretches> by_place;

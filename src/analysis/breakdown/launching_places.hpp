@@ -21,7 +21,7 @@ inline constexpr std::int64_t scattered_ns = 300'000;  // their mean length, at 
 class launching_places {
 public:
     // Looks at stretches of more than launch_bound_ns in these steps, from one call to the next of a thread and of
-    // those that work for it. Windows are steps where there are none. Nothing is kept of the arguments.
+    // those that work for it. Where there are no steps, each window is one. Nothing is kept of the arguments.
     launching_places(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
                      const std::vector<whole_step>& steps);
 
