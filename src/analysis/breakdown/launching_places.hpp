@@ -17,6 +17,8 @@ namespace prof {
 
 inline constexpr std::uint64_t least_scattered = 5;    // stretches in a step
 inline constexpr std::int64_t scattered_ns = 300'000;  // their mean length, at most
+// A longer one is no part of launching, wherever it is: it holds the program up.
+inline constexpr std::int64_t longest_scattered_ns = 1'000'000;
 
 class launching_places {
 public:
