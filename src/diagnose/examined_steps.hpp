@@ -18,7 +18,7 @@ struct examined_steps {
     // The first two arguments must outlive it. `step_function`, and `given` if it is not null: as diagnosis_options.
     examined_steps(const timeline& data, const attribution& att, std::string_view step_function,
                    const whole_steps* given = nullptr)
-        : steps(given != nullptr ? *given : without_warm_up(data, att, step_function)),
+        : steps(given != nullptr ? *given : steps_that_count(data, att, !step_function.empty())),
           host(data, att),
           where(data, att, steps),
           graph(data, att, steps),
@@ -31,13 +31,6 @@ struct examined_steps {
     code_places where;
     dependency_graph graph;
     launching_places launching;
-
-private:
-    static whole_steps without_warm_up(const timeline& data, const attribution& att, std::string_view step_function) {
-        whole_steps out = find_whole_steps(data, att, !step_function.empty());
-        leave_out_warm_up(out);
-        return out;
-    }
 };
 
 }  // namespace prof

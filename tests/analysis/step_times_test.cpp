@@ -273,7 +273,7 @@ TEST_F(StepTimes, ChosenByNumberAreTheSameEverywhere) {
         const selection_request request{.steps = steps};
         const selected_part part(data, {}, request);
         EXPECT_EQ(part.facts().steps, expected) << steps;
-        const auto measured = measure_steps(part.whole(), part.whole_att(), {}, part.scope());
+        const auto measured = measure_steps(part.whole(), part.whole_att(), {}, &*part.scope().steps);
         ASSERT_TRUE(measured) << steps;
         EXPECT_EQ(measured->steps, expected.size()) << steps;
         const auto broken_down = break_down(part.whole(), part.whole_att(), {}, part.scope());

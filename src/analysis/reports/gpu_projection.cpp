@@ -447,7 +447,9 @@ std::optional<step_figures> step_figures_of(const projected_timeline& shown, con
     const selected_part* const part = input.selected;
     if (part == nullptr) return measure_steps(shown.data(), shown.att(), shown.step_function());
     if (part->has_ranges()) return {};
-    return measure_steps(part->whole(), part->whole_att(), part->step_function(), part->scope());
+    const step_scope& scope = part->scope();
+    return measure_steps(part->whole(), part->whole_att(), part->step_function(),
+                         scope.steps ? &*scope.steps : nullptr);
 }
 
 std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input) {

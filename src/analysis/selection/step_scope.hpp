@@ -17,12 +17,9 @@ struct step_scope {
 };
 
 // The steps that count in every report on this part of the capture. `has_step_function`: as for find_whole_steps.
-inline whole_steps steps_that_count(const timeline& data, const attribution& att, bool has_step_function = false,
-                                    const step_scope& of = {}) {
-    if (of.steps) return *of.steps;
-    whole_steps out = find_whole_steps(data, att, has_step_function);
-    leave_out_warm_up(out);
-    return out;
+inline whole_steps steps_that_count(const timeline& data, const attribution& att, bool has_step_function,
+                                    const step_scope& of) {
+    return of.steps ? *of.steps : steps_that_count(data, att, has_step_function);
 }
 
 }  // namespace prof

@@ -71,8 +71,8 @@ private:
 }  // namespace
 
 std::optional<step_figures> measure_steps(const timeline& data, const attribution& att, std::string_view step_function,
-                                          const step_scope& scope) {
-    whole_steps found = steps_that_count(data, att, !step_function.empty(), scope);
+                                          const whole_steps* chosen) {
+    whole_steps found = chosen != nullptr ? *chosen : steps_that_count(data, att, !step_function.empty());
     if (found.steps.empty()) return {};
     step_figures out;
     out.is_first = found.steps.size() == 1 && found.steps.front().is_first;

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/selection/step_scope.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -53,8 +52,8 @@ struct step_figures {
 };
 
 // Nothing if no step counts. `step_function`: that of a shown_timeline (xla_phases.hpp); `data` must then be its
-// timeline.
+// timeline. `chosen`: the steps that count, of a part of a capture; null: all, without the warm-up.
 std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
-                                          std::string_view step_function = {}, const step_scope& scope = {});
+                                          std::string_view step_function = {}, const whole_steps* chosen = nullptr);
 
 }  // namespace prof

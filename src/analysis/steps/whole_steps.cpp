@@ -230,6 +230,12 @@ whole_steps find_whole_steps(const timeline& data, const attribution& att, bool 
     return out;
 }
 
+whole_steps steps_that_count(const timeline& data, const attribution& att, bool has_step_function) {
+    whole_steps out = find_whole_steps(data, att, has_step_function);
+    leave_out_warm_up(out);
+    return out;
+}
+
 std::int64_t total_length(const std::vector<whole_step>& steps) {
     return std::accumulate(steps.begin(), steps.end(), std::int64_t{0},
                            [](std::int64_t sum, const whole_step& step) { return sum + step.length_ns(); });

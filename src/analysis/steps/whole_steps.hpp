@@ -59,6 +59,9 @@ struct whole_steps {
 // timeline of the shown_timeline.
 whole_steps find_whole_steps(const timeline& data, const attribution& att, bool has_step_function = false);
 
+// The same without the warm-up: the steps that count in every report on all of a capture.
+whole_steps steps_that_count(const timeline& data, const attribution& att, bool has_step_function = false);
+
 // The length of each, and of all.
 std::int64_t total_length(const std::vector<whole_step>& steps);
 std::vector<std::int64_t> lengths_of(const std::vector<whole_step>& steps);
