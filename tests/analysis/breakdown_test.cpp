@@ -232,7 +232,8 @@ TEST_F(Breakdown, ScatteredCodeIsLaunching) {
         if (row.use != time_use::idle) continue;
         const bool is_launching = row.cause == idle_cause::launching;
         if (row.part == "forward" && is_launching) launching_ns += row.total_ns;
-        EXPECT_FALSE(row.part == "forward" && row.cause == idle_cause::host_code);
+        // From the last launch of forward to the one of the optimizer it is a long stretch, of which 100 ns are here.
+        EXPECT_FALSE(row.part == "forward" && row.cause == idle_cause::host_code && row.total_ns > 4 * 100);
         EXPECT_FALSE(row.part == "optimizer" && is_launching && row.total_ns > 100'000);
     }
     EXPECT_GT(launching_ns, 4 * 9 * 140'000);
