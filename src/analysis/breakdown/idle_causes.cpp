@@ -151,7 +151,7 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
 void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns) {
     const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
         const std::uint32_t place = range == npos ? 0 : where_.of(range);
-        const bool is_scattered = whole_ns <= longest_scattered_ns && launching_.contains(place);
+        const bool is_scattered = to_ns - from_ns <= longest_scattered_ns && launching_.contains(place);
         const bool is_own_code = whole_ns > launch_bound_ns && !is_scattered;
         idle_cause cause = is_own_code ? idle_cause::host_code : idle_cause::launching;
         if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
