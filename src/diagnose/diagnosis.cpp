@@ -33,7 +33,6 @@ namespace {
 constexpr std::size_t most_places = 6;    // of one rule that are replayed one by one
 constexpr std::size_t most_parts = 5;     // of a finding
 constexpr std::size_t longest_name = 60;  // in a title, in cells
-constexpr double least_ahead = 1.1;       // the GPU's steps are so much longer than the host's: the host ran ahead
 constexpr double least_recording = 0.02;  // of a step: recording that makes it so much longer is worth a remark
 // The places of a rule are findings of their own if their prices add up to this share of the price of all of them:
 // else each alone would gain little, since another holds the steps up then.
@@ -55,9 +54,9 @@ public:
 
     void run() {
         out_.replayed_ns = replayed_ns(input_.graph, {}, &steps_ns_);
-        const bool ran_ahead = static_cast<double>(out_.replayed_ns) > least_ahead * static_cast<double>(out_.wall_ns);
-        out_.step_ns = out_.per_step(ran_ahead ? out_.replayed_ns : out_.wall_ns);
-        const double usual_ns = steps_ns_.size() < least_uneven_steps ? out_.step_ns : median(steps_ns_);
+        out_.step_ns = out_.per_step(out_.wall_ns);
+        const std::vector<std::int64_t> lengths_ns = lengths_of(input_.graph.steps());
+        const double usual_ns = lengths_ns.size() < least_uneven_steps ? out_.step_ns : median(lengths_ns);
         out_.least_ns = out_.least_share * std::min(out_.step_ns, usual_ns);
         if (!knows_waits(input_.data)) limit_.emplace(input_.graph, out_.replayed_ns);
         for (const rule& each : all_rules()) ask(each);
@@ -76,10 +75,15 @@ public:
         if (!all.is_empty()) out_.together_ns = gain_of(all, &changed_steps_ns_).total_ns;
     }
 
-    // After run(): by how much later each step was complete, on the host and on the GPU, than the one before it; and
-    // the same without all that was found.
-    const std::vector<std::int64_t>& steps_ns() const noexcept { return steps_ns_; }
-    const std::vector<std::int64_t>& changed_steps_ns() const noexcept { return changed_steps_ns_; }
+    // After run(): the lengths of the steps without all that was found.
+    std::vector<std::int64_t> changed_lengths() const {
+        std::vector<std::int64_t> out = lengths_of(input_.graph.steps());
+        if (steps_ns_.size() != out.size() || changed_steps_ns_.size() != out.size()) return out;
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            out[i] = std::max<std::int64_t>(out[i] - (steps_ns_[i] - changed_steps_ns_[i]), 0);
+        }
+        return out;
+    }
 
 private:
     struct priced {
@@ -213,7 +217,8 @@ private:
             out.recurs = 4 * others_ns >= rare.largest_ns && out_.per_step(2 * others_ns) >= out_.least_ns;
         }
         const std::int64_t beside_ns = longest_beside(input_.data, changes);
-        std::int64_t most_ns = std::max<std::int64_t>(out_.replayed_ns - beside_ns, 0);
+        // No more than the steps take, of which it is a share.
+        std::int64_t most_ns = std::max<std::int64_t>(std::min(out_.replayed_ns, out_.wall_ns) - beside_ns, 0);
         if (limit_) most_ns = std::min(most_ns, limit_->of(changes));
         out.total_ns = std::min(out.total_ns, most_ns);
         out.usual_ns = std::min(out.usual_ns, most_ns);
@@ -257,7 +262,7 @@ private:
     const attribution& att_;
     diagnosis& out_;
     std::vector<priced> found_;
-    std::vector<std::int64_t> steps_ns_;  // without changes
+    std::vector<std::int64_t> steps_ns_;  // by the replay, without changes
     std::vector<std::int64_t> changed_steps_ns_;
     std::optional<gain_limit> limit_;
 };
@@ -284,7 +289,7 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
     const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
                                      [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
     out.findings.insert(behind, std::move(*uneven));
-    out.together_ns += excess_ns;
+    out.together_ns = std::min(out.together_ns + excess_ns, out.wall_ns);
 }
 
 // How long the GPU was behind the host at the edges of the steps, which is no time of theirs.
@@ -325,11 +330,6 @@ void add_remark_on_recording(const examined_steps& examined, diagnosis& out) {
 // What limits the trust in the prices, such as warm-up that may be mistaken for work. `are_chosen`: the steps are those
 // that somebody asked for.
 void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
-    if (out.has_steps && out.step_ns > out.per_step(out.wall_ns)) {
-        out.remarks.push_back(
-            fmt::format("steps are the GPU's: the host ran ahead of it, in {:.3g} ms a step of its own",
-                        out.per_step(out.wall_ns) / 1e6));
-    }
     const bool has_first = out.has_steps && steps.steps.front().is_first;
     if (are_chosen && has_first) {
         out.remarks.emplace_back("the program's first step is among them: it includes warm-up");
@@ -344,9 +344,9 @@ void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
         }
     } else if (out.has_steps && out.steps < 5) {
         out.remarks.push_back(
-            fmt::format("{} steps are few: warm-up may be among them, and what differs between steps "
-                        "is not seen; record ten or more",
-                        out.steps));
+            fmt::format("{} few: warm-up may be among them, and what differs between steps is not seen; record ten or "
+                        "more",
+                        out.steps == 1 ? "1 step is" : fmt::format("{} steps are", out.steps)));
     } else if (out.warm_up > out.steps) {
         out.remarks.push_back(fmt::format(
             "more steps are warm-up ({}) than are examined ({}): of the run that was recorded, most is warm-up",
@@ -419,12 +419,14 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
             "step_range)");
     }
     for (const step_run& run : graph.runs()) out.wall_ns += run.end_ns - run.start_ns;
+    if (out.has_steps) out.wall_ns = total_length(graph.steps());
     if (!have_length(graph.steps())) return without_length(options);
     const std::vector<host_group> host_groups = group_host_time(graph, examined.host, examined.where);
     const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
     const rule_input input{.data = data,
                            .graph = graph,
                            .where = examined.where,
+                           .launching = examined.launching,
                            .host = host_groups,
                            .gpu = gpu_groups,
                            .used = frameworks_of(data, !options.step_function.empty()),
@@ -432,9 +434,8 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     diagnostician of(input, att, out);
     of.run();
     if (!options.is_sample) {
-        const std::vector<std::int64_t> lengths_ns = times_to_complete(graph, of.steps_ns());
-        const std::int64_t excess_ns = excess_of_uneven(lengths_ns, times_to_complete(graph, of.changed_steps_ns()));
-        add_uneven(find_uneven_steps(data, att, examined.steps, lengths_ns, out.findings), excess_ns, out);
+        const std::int64_t excess_ns = excess_of_uneven(lengths_of(graph.steps()), of.changed_lengths());
+        add_uneven(find_uneven_steps(data, att, examined.steps, out.findings), excess_ns, out);
     }
     const bool are_chosen = options.steps != nullptr && !options.is_sample;
     add_remarks(examined.steps, are_chosen, out);
@@ -453,15 +454,14 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     return out;
 }
 
-void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_is_slow) {
+void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
     if (of.steps == 0) return;
     const double factor = static_cast<double>(all.size()) / static_cast<double>(of.steps);
     const auto extend = [factor](auto& value) {
         const double extended = std::round(std::min(static_cast<double>(value) * factor, 9e18));
         value = static_cast<std::remove_reference_t<decltype(value)>>(extended);
     };
-    for (std::int64_t* const each : {&of.wall_ns, &of.replayed_ns, &of.together_ns, &of.path_ns, &of.unexplained_ns})
-        extend(*each);
+    for (std::int64_t* const each : {&of.replayed_ns, &of.together_ns, &of.path_ns, &of.unexplained_ns}) extend(*each);
     for (finding& each : of.findings) {
         extend(each.cost_ns);
         extend(each.gain_ns);
@@ -473,15 +473,11 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_i
     }
     for (path_share& each : of.path) extend(each.total_ns);
     of.steps = all.size();
-    std::optional<finding> uneven =
-        any_is_slow ? price_uneven_steps(less_catching_up(lengths_of(all)), of.findings) : std::nullopt;
-    if (uneven) {
-        // The sample is without these steps.
-        of.wall_ns += uneven->gain_ns;
-        of.replayed_ns += uneven->gain_ns;
-        of.step_ns += of.per_step(uneven->gain_ns);
-    }
+    of.wall_ns = total_length(all);
+    of.step_ns = of.per_step(of.wall_ns);
+    std::optional<finding> uneven = price_uneven_steps(lengths_of(all), of.findings);
     const std::int64_t gain_ns = uneven ? uneven->gain_ns : 0;
+    of.replayed_ns += gain_ns;  // the sample is without these steps
     add_uneven(std::move(uneven), gain_ns, of);
 }
 

@@ -27,7 +27,7 @@ std::string_view to_string(confidence value) noexcept;
 struct finding_part {
     std::string what{};        // "cudaStreamSynchronize, forward/loss"
     std::int64_t cost_ns = 0;  // in all steps
-    std::uint64_t count = 0;   // calls, stretches or operations, in all steps
+    std::uint64_t count = 0;   // calls (a launch with the time before it), stretches or operations, in all steps
     std::int64_t longest_ns = 0;
     std::int64_t longest_at_ns = 0;  // on the timeline's clock
 };
@@ -59,9 +59,9 @@ struct diagnosis {
     bool has_steps = false;           // else it is of all the time that was recorded, as one step
     std::uint64_t steps = 0;          // 0: nothing could be examined, and `not_looked` says why
     std::uint64_t warm_up = 0;        // steps left out before them
-    double step_ns = 0;               // mean; on the host, or on the GPU if the host ran ahead
-    std::int64_t wall_ns = 0;         // of all these steps, on the host
-    std::int64_t replayed_ns = 0;     // the replay without a change; > wall_ns, if the host ran ahead of the GPU
+    double step_ns = 0;               // mean of their lengths (whole_step::length_ns), as in every report
+    std::int64_t wall_ns = 0;         // their lengths added
+    std::int64_t replayed_ns = 0;     // the replay without a change; about wall_ns
     std::int64_t together_ns = 0;     // the price of all findings at once
     double least_share = 0;           // of a step: what gains less is no finding,
     double least_ns = 0;              // which is so much: of the median step, or of the mean if that is shorter
@@ -98,10 +98,9 @@ struct diagnosis_options {
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});
 
 // Makes the diagnosis of some of a program's steps (diagnosis_options::steps) one of all of them: what a step costs and
-// would gain stays, as far as the findings of the rules go, and the rule uneven_steps is asked of all lengths: by what
-// these steps are longer, the mean step is, too, and what gains too little of that is no finding.
-// `any_is_slow`: whether there are slow steps (step_breakdown::slow) among all; else none is uneven.
-void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool any_is_slow);
+// would gain stays, as far as the findings of the rules go, its length becomes that of all, and the rule uneven_steps
+// is asked of all lengths.
+void extend_to_all(diagnosis& of, const std::vector<whole_step>& all);
 
 // The rules, by name and purpose, in the order in which they are asked.
 struct rule_description {

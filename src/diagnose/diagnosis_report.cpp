@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -27,7 +28,9 @@ std::string counted(std::uint64_t count, std::string_view what) {
 }
 
 std::string price(const diagnosis& of, std::int64_t total_ns) {
-    return fmt::format("up to {}{} ({})", ms(of.per_step(total_ns)), a_step(of), percent_of(of.share_of(total_ns)));
+    const std::string_view whole = of.has_steps ? "the step" : "the recording";
+    return fmt::format("up to {}{} ({} of {})", ms(of.per_step(total_ns)), a_step(of),
+                       percent_of(of.share_of(total_ns)), whole);
 }
 
 class diagnosis_text {
@@ -78,7 +81,7 @@ private:
         for (const finding_part& part : found.parts) {
             lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
                                          shortened(terminal_safe(part.what), 80), cost_of(part.cost_ns),
-                                         counted(part.count, "time"), ms(static_cast<double>(part.longest_ns)),
+                                         times_of(part.count), ms(static_cast<double>(part.longest_ns)),
                                          static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
         if (!found.modules.empty()) {
@@ -89,6 +92,17 @@ private:
     }
 
     std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }
+
+    // Of a step as the costs: "in 3.2 calls a step".
+    std::string times_of(std::uint64_t count) const {
+        if (!of_.has_steps) return counted(count, "time");
+        const double each = of_.per_step(static_cast<std::int64_t>(count));
+        if (each == 1) return "once a step";
+        if (each >= 9.95 || each == std::floor(each)) {
+            return counted(static_cast<std::uint64_t>(std::llround(each)), "time") + " a step";
+        }
+        return fmt::format("{:.{}f} times a step", each, each < 0.095 ? 2 : 1);
+    }
 
     // One thread, or one stream, cannot spend more than the steps' time.
     std::string sum_of(const finding& found) const {
@@ -150,13 +164,14 @@ table places_table(const diagnosis& of, std::int64_t begin_ns) {
                    {"rule", ""},
                    {"place", ""},
                    {"cost_ns", "", quantity::time_ns},
-                   {"count", "", quantity::count},
+                   {"count", "", quantity::number},
                    {"longest_ns", "", quantity::time_ns},
                    {"longest_at_ns", "", quantity::moment_ns}};
     for (std::size_t i = 0; i < of.findings.size(); ++i) {
         for (const finding_part& part : of.findings[i].parts) {
-            out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns), part.count,
-                                part.longest_ns, part.longest_at_ns - begin_ns});
+            out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns),
+                                of.per_step(static_cast<std::int64_t>(part.count)), part.longest_ns,
+                                part.longest_at_ns - begin_ns});
         }
     }
     return out;

@@ -7,6 +7,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
+#include "analysis/breakdown/launching_places.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "timeline/timeline.hpp"
@@ -17,10 +18,11 @@ struct examined_steps {
     // The first two arguments must outlive it. `step_function`, and `given` if it is not null: as diagnosis_options.
     examined_steps(const timeline& data, const attribution& att, std::string_view step_function,
                    const whole_steps* given = nullptr)
-        : steps(given != nullptr ? *given : without_warm_up(data, att, step_function)),
+        : steps(given != nullptr ? *given : steps_that_count(data, att, !step_function.empty())),
           host(data, att),
           where(data, att, steps),
-          graph(data, att, steps) {}
+          graph(data, att, steps),
+          launching(data, att, host, where, steps.steps) {}
     examined_steps(const examined_steps&) = delete;
     examined_steps& operator=(const examined_steps&) = delete;
 
@@ -28,13 +30,7 @@ struct examined_steps {
     host_activity host;
     code_places where;
     dependency_graph graph;
-
-private:
-    static whole_steps without_warm_up(const timeline& data, const attribution& att, std::string_view step_function) {
-        whole_steps out = find_whole_steps(data, att, !step_function.empty());
-        leave_out_warm_up(out);
-        return out;
-    }
+    launching_places launching;
 };
 
 }  // namespace prof

@@ -177,8 +177,17 @@ private:
     void add_stretch(std::uint32_t index, std::size_t step, idle_cause cause, std::uint32_t place,
                      std::int64_t start_ns, std::int64_t end_ns) {
         host_group& group = group_of(cause, place, npos, copy_direction::none);
-        if (!graph_.events()[index].is_beside) group.tally.add(step, start_ns, end_ns - start_ns);
+        if (!graph_.events()[index].is_beside) {
+            group.tally.add(step, start_ns, end_ns - start_ns,
+                            cause != idle_cause::launching || !precedes_launch(index));
+        }
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
+    }
+
+    // A launch and the time before it are one occurrence.
+    bool precedes_launch(std::uint32_t index) const {
+        const std::uint32_t call = graph_.events()[index].call;
+        return call == npos || data_.api_calls[call].kind == api_class::launch;
     }
 
     void add_call(std::uint32_t index, std::size_t step) {

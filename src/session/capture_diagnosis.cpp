@@ -68,7 +68,7 @@ report_part capture_diagnosis::report(std::string_view name, bool for_people) {
     return std::move(found == parts.end() ? parts.front() : *found);
 }
 
-std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of, const time_answer& answer) {
+std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
         if (!get().has_steps) return {};
@@ -83,7 +83,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of, c
         diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_, &steps, true);
     if (priced.steps == 0) return {};
     priced_changes out{.sampled = priced.steps};
-    extend_to_all(priced, of.whole.steps, !answer.of.slow.empty());
+    extend_to_all(priced, of.whole.steps);
     out.dearest = dearest_changes(priced);
     return out;
 }
@@ -91,7 +91,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of, c
 void capture_diagnosis::add_gains(report_document& document) {
     if (document.capture.selection) return;
     for (report_part& part : document.parts) {
-        if (part.answer && part.step) part.gains = gains(*part.step, *part.answer);
+        if (part.answer && part.step) part.gains = gains(*part.step);
     }
 }
 

@@ -32,7 +32,7 @@ public:
 
 private:
     const diagnosis& get();
-    std::optional<priced_changes> gains(const step_figures& of, const time_answer& answer);
+    std::optional<priced_changes> gains(const step_figures& of);
 
     const timeline& data_;
     const projection_options& projected_;

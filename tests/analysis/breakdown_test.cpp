@@ -186,6 +186,59 @@ TEST_F(Breakdown, PlacesAreWithoutTheProgramsRangeAroundPhases) {
         << testing::PrintToString(host);
 }
 
+// The program's own ranges around phases may be nested.
+TEST_F(Breakdown, PlacesAreWithoutTheProgramsRangesAroundItsRangesAroundPhases) {
+    mark_step(1'000'000, 1);
+    main.push(1'000'000, "iteration 7").push(1'000'000, "forward").push(1'000'000, "forward", phases);
+    main.launch(1'200'000, 1).pop(1'200'010, phases).pop(1'200'020);
+    main.push(1'200'020, "mine").push(1'200'020, "backward", phases).launch(1'400'000, 2).pop(1'400'010, phases);
+    main.pop(1'400'020).pop(1'500'000);
+    mark_step(2'000'000, 2);
+    capture.kernel(1, 1'200'010, 1'300'000).kernel(2, 1'400'010, 1'900'000);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    std::vector<std::string> host;
+    for (const std::string& row : rows_of(*of)) {
+        if (row.starts_with("idle, host code, ")) host.push_back(row);
+    }
+    EXPECT_THAT(host, ElementsAre("idle, host code, forward: 200000", "idle, host code, mine/backward: 100000"))
+        << testing::PrintToString(host);
+}
+
+// Ten stretches of 150 us a step between two launches are what launching costs; one of 2 ms is not.
+TEST_F(Breakdown, ScatteredCodeIsLaunching) {
+    std::uint64_t at = 1'000'000;
+    std::uint64_t correlation = 0;
+    const auto launch = [&] {
+        main.launch(at, ++correlation);
+        capture.kernel(correlation, at + 10, at + 20);
+    };
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+        mark_step(at, step);
+        main.push(at, "forward", phases);
+        for (int i = 0; i < 10; ++i, at += 150'000) launch();
+        main.pop(at - 149'900, phases);
+        main.push(at - 149'900, "optimizer", phases);
+        at += 2'000'000;
+        launch();
+        main.pop(at + 100, phases);
+        at += 1'000;
+    }
+    mark_step(at, 5);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    std::int64_t launching_ns = 0;
+    for (const breakdown_row& row : of->rows) {
+        if (row.use != time_use::idle) continue;
+        const bool is_launching = row.cause == idle_cause::launching;
+        if (row.part == "forward" && is_launching) launching_ns += row.total_ns;
+        // From the last launch of forward to the one of the optimizer it is a long stretch, of which 100 ns are here.
+        EXPECT_FALSE(row.part == "forward" && row.cause == idle_cause::host_code && row.total_ns > 4 * 100);
+        EXPECT_FALSE(row.part == "optimizer" && is_launching && row.total_ns > 100'000);
+    }
+    EXPECT_GT(launching_ns, 4 * 9 * 140'000);
+}
+
 // Steps of 10 ms with 1 ms of GPU work each, which the host launched in 0.1 ms a step.
 TEST_F(Breakdown, TakesTheGpusStepsIfTheHostRanAhead) {
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -246,14 +299,12 @@ TEST(BreakdownOracle, AgreesOnEachNanosecond) {
             int use;
         };
         std::vector<work> all;
-        std::vector<std::int64_t> steps;
         std::uint64_t now = 100;
         std::uint64_t number = 1;
         for (int i = 0; i < 40; ++i) {
             now += 1 + below(60);
             if (below(5) == 0) {
                 main.step(now, number++, own);
-                steps.push_back(static_cast<std::int64_t>(now));
                 continue;
             }
             const auto correlation = static_cast<std::uint64_t>(i) + 1;
@@ -274,16 +325,19 @@ TEST(BreakdownOracle, AgreesOnEachNanosecond) {
         }
         const timeline data = capture.build();
         const auto of = break_down(data, attribute(data));
-        if (!of || !of->has_steps || of->by_gpu) continue;
+        if (!of || !of->has_steps) continue;
         // Uses 0 to 2; 3: not launched yet; 4: launched; 5: nothing follows.
         std::map<int, std::int64_t> expected;
         std::set<std::uint32_t> devices;
         for (const work& w : all) devices.insert(w.device);
-        // Warm-up may be left out.
-        const std::int64_t first = steps.back() - of->wall_ns / static_cast<std::int64_t>(devices.size());
-        ASSERT_NE(std::find(steps.begin(), steps.end(), first), steps.end()) << seed;
+        // Where steps lie in time is for tests/analysis/step_times_test.cpp. Warm-up may be left out.
+        whole_steps steps = find_whole_steps(data, attribute(data));
+        leave_out_warm_up(steps);
+        const std::int64_t first = steps.steps.front().from_ns();
+        const std::int64_t last = steps.steps.back().to_ns();
+        ASSERT_EQ(of->wall_ns, (last - first) * static_cast<std::int64_t>(devices.size())) << seed;
         for (const std::uint32_t device : devices) {
-            for (std::int64_t t = first; t < steps.back(); ++t) {
+            for (std::int64_t t = first; t < last; ++t) {
                 int use = 3;
                 const work* next = nullptr;
                 for (const work& w : all) {

@@ -108,7 +108,7 @@ struct mfu_capture {
         capture.parts().devices.back().name = capture.name(gpu);
         step_figures steps;
         steps.steps = 3;
-        steps.host_median_ns = 1e6;
+        steps.total_ns = 3'000'000;
         return measure_mfu(capture.build(), steps, declared);
     }
 

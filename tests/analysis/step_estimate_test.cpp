@@ -234,13 +234,13 @@ TEST_F(StepEstimate, EqualsTheProjectionWhenAllStepsAreCaptured) {
                                        "(ambiguous)/prepare/forward 5", "(no range) 12.5", "all GPU work 56.5"}));
 }
 
-// forward runs eagerly in step 0 (7 ns), and as part of a graph in step 1 (10 ns).
+// forward runs eagerly in step 1 (7 ns), and as part of a graph in step 2 (10 ns).
 TEST_F(StepEstimate, DistinguishesCapturedRowsOfTheSamePath) {
     capture.parts().properties["steps"] = "2";
     thread_script& main = capture.thread("main");
     main.begin_capture(1, 90).push(2, "forward").node(3, 77).pop(4);
-    main.add(step(10, 0)).push(11, "iteration").push(12, "forward").launch(13, 1).pop(15).pop(16);
-    main.add(step(20, 1)).push(21, "iteration").launch(22, 2).pop(24).add(step(30, 2));
+    main.add(step(10, 1)).push(11, "iteration").push(12, "forward").launch(13, 1).pop(15).pop(16);
+    main.add(step(20, 2)).push(21, "iteration").launch(22, 2).pop(24).add(step(30, 3));
     capture.kernel(1, 40, 47).kernel(2, 60, 70, {.graph_node = 77});
     const timeline data = capture.build();
     const table shown_table = steps_report({.data = data});
@@ -316,10 +316,10 @@ TEST_F(StepEstimate, BoundsItsMemory) {
         window({.epoch = 1 + i,
                 .begin_ticks = at,
                 .end_ticks = at + 90,
-                .first_step = i,
-                .last_step = i,
+                .first_step = 1 + i,
+                .last_step = 1 + i,
                 .ends_with_step = 1});
-        main.add(begins(at, 1 + i)).add(step(at + 1, i)).push(at + 10, in_letters(i));
+        main.add(begins(at, 1 + i)).add(step(at + 1, 1 + i)).push(at + 10, in_letters(i));
         main.launch(at + 20, 1 + i).pop(at + 30);
         capture.kernel(1 + i, at + 40, at + 50);
     }

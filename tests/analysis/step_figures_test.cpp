@@ -310,9 +310,9 @@ TEST_F(StepFigures, MeasureProfilerSteps) {
     const auto found = measure();
     ASSERT_TRUE(found);
     EXPECT_EQ(found->source, step_source::profiler);
-    EXPECT_EQ(found->steps, 2U) << "1 and 7: the first is left out, 2 and 8 have none behind them";
-    EXPECT_EQ(found->host_ns, 30 + 100);
-    EXPECT_EQ(found->gpu_sum_ns, 10);
+    EXPECT_EQ(found->steps, 3U) << "1, 2 and 7: the first is left out, 8 has none behind it";
+    EXPECT_EQ(found->host_ns, 30 + 60 + 100);
+    EXPECT_EQ(found->gpu_sum_ns, 10 + 20);
     EXPECT_FALSE(measure({.include = {}, .exclude = {"default"}}));
 }
 

@@ -58,7 +58,7 @@ TEST(Diagnosis, PricesAreWithinTheStepsAndNeverNegative) {
             ASSERT_LE(each.steps, of.steps) << "seed " << seed;
             latest_ns = each.gain_ns;
         }
-        ASSERT_LE(of.together_ns, of.replayed_ns) << "seed " << seed;
+        ASSERT_LE(of.together_ns, of.wall_ns) << "seed " << seed;
         ASSERT_LE(of.least_ns, of.least_share * of.step_ns) << "seed " << seed;
         if (!of.findings.empty()) {
             ASSERT_GE(of.together_ns, of.findings.front().gain_ns) << "seed " << seed;

@@ -56,7 +56,7 @@ diagnosis of_five_steps() {
 
 TEST(ExtendToAll, KeepsWhatAStepCostsAndWouldGain) {
     diagnosis of = of_five_steps();
-    extend_to_all(of, steps_of(std::vector<std::int64_t>(20, 100)), true);
+    extend_to_all(of, steps_of(std::vector<std::int64_t>(20, 100)));
     EXPECT_EQ(of.steps, 20U);
     EXPECT_EQ(of.wall_ns, 2'000);
     EXPECT_EQ(of.replayed_ns, 2'040);
@@ -85,7 +85,7 @@ TEST(ExtendToAll, PricesUnevenStepsByTheLengthsOfAll) {
     std::vector<std::int64_t> lengths_ns(20, 100);
     lengths_ns[4] = lengths_ns[15] = 400;
     diagnosis of = of_five_steps();
-    extend_to_all(of, steps_of(lengths_ns), true);
+    extend_to_all(of, steps_of(lengths_ns));
     ASSERT_THAT(of.findings, SizeIs(2));
     const finding& uneven = of.findings.front();
     EXPECT_EQ(uneven.rule, uneven_steps_name);
@@ -106,22 +106,11 @@ TEST(ExtendToAll, KeepsWhatGainsLittleOfTheMeanStep) {
     std::vector<std::int64_t> lengths_ns(20, 100);
     lengths_ns[4] = 40'100;  // the mean step takes 2100, of which 12 are 0.57 %
     diagnosis of = of_five_steps();
-    extend_to_all(of, steps_of(lengths_ns), true);
+    extend_to_all(of, steps_of(lengths_ns));
     EXPECT_DOUBLE_EQ(of.step_ns, 2'100);
     ASSERT_THAT(of.findings, SizeIs(2));
     EXPECT_EQ(of.findings.front().rule, uneven_steps_name);
     EXPECT_EQ(of.together_ns, 400 + 40'000);
-}
-
-// Where the step breakdown has no slow step, the GPU's steps are even.
-TEST(ExtendToAll, HasNoUnevenStepsIfNoneIsSlow) {
-    std::vector<std::int64_t> lengths_ns(20, 100);
-    lengths_ns[4] = 400;
-    diagnosis of = of_five_steps();
-    extend_to_all(of, steps_of(lengths_ns), false);
-    EXPECT_THAT(of.findings, SizeIs(1));
-    EXPECT_DOUBLE_EQ(of.step_ns, 100);
-    EXPECT_THAT(of.looked, ElementsAre("uneven_steps"));
 }
 
 // A finding in as few steps that gains half as much is the reason.
@@ -130,32 +119,19 @@ TEST(ExtendToAll, DoesNotPriceUnevenStepsThatAreExplained) {
     lengths_ns[4] = 400;
     diagnosis of = of_five_steps();
     of.findings = {found("compilation", 37, 0)};  // 148 in all, of 300
-    extend_to_all(of, steps_of(lengths_ns), true);
+    extend_to_all(of, steps_of(lengths_ns));
     EXPECT_THAT(of.findings, SizeIs(2));
     of = of_five_steps();
     of.findings = {found("compilation", 38, 0)};  // 152
-    extend_to_all(of, steps_of(lengths_ns), true);
+    extend_to_all(of, steps_of(lengths_ns));
     EXPECT_THAT(of.findings, SizeIs(1));
 }
 
 TEST(ExtendToAll, OfNothingIsNothing) {
     diagnosis of;
-    extend_to_all(of, steps_of({100, 100, 100, 100, 400}), true);
+    extend_to_all(of, steps_of({100, 100, 100, 100, 400}));
     EXPECT_EQ(of.steps, 0U);
     EXPECT_THAT(of.findings, IsEmpty());
-}
-
-// The host was a step ahead: held up for 300, it does not wait for the GPU in the next two steps.
-TEST(LessCatchingUp, TakesWhatTheNextStepsAreShorter) {
-    EXPECT_THAT(less_catching_up({100, 100, 400, 20, 60, 100, 30, 100, 100}),
-                ElementsAre(100, 100, 280, 100, 100, 100, 30, 100, 100));
-    // No more than it was longer, and not without such a step.
-    EXPECT_THAT(less_catching_up({100, 20, 100, 150, 20, 20, 100, 100, 100, 100, 100}),
-                ElementsAre(100, 20, 100, 100, 70, 20, 100, 100, 100, 100, 100));
-    EXPECT_THAT(less_catching_up({100, 100, 100, 100, 400}), ElementsAre(100, 100, 100, 100, 400));
-    // A tenth is no sign of it.
-    EXPECT_THAT(less_catching_up({100, 100, 400, 91, 100, 100}), ElementsAre(100, 100, 400, 91, 100, 100));
-    EXPECT_THAT(less_catching_up({}), IsEmpty());
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ std::vector<rule_case> rule_cases() {
                    {push("forward"), launch(610 * us), pop(), wait()},
                    small_kernels(40 * us),
                    "forward",
-                   200});
+                   100});
 
     const auto reduce = [](std::uint32_t stream, std::int64_t ns) {
         return joined(work,

@@ -61,7 +61,7 @@ TEST(StepEdges, CodeAtTheEndOfAStepIsFoundWhateverFollows) {
         if (between > 100) {
             EXPECT_EQ(found_in(of, "evaluate"), nullptr);
         }
-        const std::uint64_t belongs = between < 100 ? between * 11 / 12 : 0;
+        const std::uint64_t belongs = between < 100 ? between : 0;
         EXPECT_NEAR(of.step_ns, 1e3 * static_cast<double>(1'000 + belongs), 1'000) << between;
     }
 }
@@ -80,7 +80,8 @@ TEST(StepEdges, AHostThatRunsAheadHasTheGpusSteps) {
     const diagnosis of = diagnose(data, attribute(data));
     EXPECT_NEAR(of.step_ns, 1'001 * us, us);
     EXPECT_NEAR(of.per_step(of.path_ns), of.step_ns, us);
-    EXPECT_THAT(of.remarks, Contains(HasSubstr("the host ran ahead of it, in 0.1 ms")));
+    EXPECT_LT(of.steps, 21U);
+    EXPECT_EQ(of.per_step(of.wall_ns), of.step_ns);
     for (const finding& each : of.findings) EXPECT_LE(of.share_of(each.gain_ns), 1) << each.title;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/selection/time_spans.hpp"
+#include "analysis/selection/step_scope.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -19,15 +19,15 @@ namespace prof {
 struct breakdown_steps {
     whole_steps of{};
     bool has_steps = false;  // else `of.steps` are the windows
-    bool by_gpu = false;     // steps begin with their first operation: the host ran ahead by more than one
+    bool by_gpu = false;     // most steps begin when the GPU is done with the one before: the host runs ahead
 };
 
-// The whole steps in these times without the warm-up; if there are none, the times themselves. Empty times: all.
+// The steps that count; if there are none, the times of the scope.
 breakdown_steps find_breakdown_steps(const timeline& data, const attribution& att, bool has_step_function,
-                                     const time_spans& times);
+                                     const step_scope& scope);
 
 // These whole steps, of which there is at least one.
-breakdown_steps breakdown_steps_of(const timeline& data, whole_steps steps);
+breakdown_steps breakdown_steps_of(whole_steps steps);
 
 // The GPUs on which anything ran.
 std::set<std::uint32_t> devices_of(const timeline& data);
@@ -41,16 +41,16 @@ public:
     void restart() noexcept { next_ = 0; }
     // Whether a step has any of this time. REQUIRES: start_ns is that of the span before or later.
     bool move_to(std::int64_t start_ns, std::int64_t end_ns) {
-        while (next_ < steps_->size() && (*steps_)[next_].end_ns <= start_ns) ++next_;
-        return next_ < steps_->size() && (*steps_)[next_].start_ns < end_ns;
+        while (next_ < steps_->size() && (*steps_)[next_].to_ns() <= start_ns) ++next_;
+        return next_ < steps_->size() && (*steps_)[next_].from_ns() < end_ns;
     }
     // Calls visit(index of a step, start_ns, end_ns) for the time that steps have of this span, in order of time.
     // REQUIRES: it lies in the span of move_to().
     template <typename TVisit>
     void for_each(std::int64_t start_ns, std::int64_t end_ns, TVisit&& visit) const {
-        for (std::size_t i = next_; i < steps_->size() && (*steps_)[i].start_ns < end_ns; ++i) {
-            const std::int64_t from_ns = std::max(start_ns, (*steps_)[i].start_ns);
-            const std::int64_t to_ns = std::min(end_ns, (*steps_)[i].end_ns);
+        for (std::size_t i = next_; i < steps_->size() && (*steps_)[i].from_ns() < end_ns; ++i) {
+            const std::int64_t from_ns = std::max(start_ns, (*steps_)[i].from_ns());
+            const std::int64_t to_ns = std::min(end_ns, (*steps_)[i].to_ns());
             if (to_ns > from_ns) visit(static_cast<std::uint32_t>(i), from_ns, to_ns);
         }
     }

@@ -24,20 +24,22 @@ code_places::code_places(const timeline& data, const attribution& att, const who
     leave_out_ranges_around_phases();
 }
 
-// Those directly in a step, or in no range, with phases of two or more names directly in them.
+// Those of the program with phases of two or more names in them, at any depth.
 void code_places::leave_out_ranges_around_phases() {
-    std::unordered_map<std::uint32_t, std::uint32_t> phase_in;  // text of the range around it → the phase's name
+    constexpr int most_above = 64;
+    std::unordered_map<std::uint32_t, std::uint32_t> phase_in;  // text of a range around it → the phase's name
     std::unordered_set<std::uint32_t> around;
-    const auto is_in_step = [&](const timeline_range& of) {
-        return of.parent == npos || is_step_range(data_, data_.ranges[of.parent], steps_);
-    };
     for (const timeline_range& phase : data_.ranges) {
         if (phase.parent == npos || !is_phase(data_, phase) || att_.hidden.contains(phase)) continue;
-        const timeline_range& range = data_.ranges[phase.parent];
-        if (!range.takes_part() || is_phase(data_, range) || att_.hidden.contains(range) || !is_in_step(range))
-            continue;
-        const std::uint32_t text = text_of(range);
-        if (text != npos && phase_in.try_emplace(text, phase.name).first->second != phase.name) around.insert(text);
+        if (is_step_range(data_, phase, steps_) || data_.name(phase.name) == startup_phase) continue;
+        std::uint32_t above = phase.parent;
+        for (int i = 0; i < most_above && above != npos; ++i, above = data_.ranges[above].parent) {
+            const timeline_range& range = data_.ranges[above];
+            if (is_phase(data_, range)) break;
+            if (!range.takes_part() || att_.hidden.contains(range)) continue;
+            const std::uint32_t text = text_of(range);
+            if (text != npos && phase_in.try_emplace(text, phase.name).first->second != phase.name) around.insert(text);
+        }
     }
     for (auto& [name, text] : names_) {
         if (around.contains(text)) text = npos;

@@ -53,7 +53,7 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of.thread),
+          causes_(data, att, host_, where_, of),
           longest_(most) {}
 
     void run(gpu_gap_list& out) {
@@ -72,7 +72,7 @@ private:
         std::uint32_t last = npos;  // the operation that ended last
         in_steps_.restart();
         walk_device(
-            data_, class_of_, device, steps_.front().start_ns, steps_.back().end_ns,
+            data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
             [&](const covered_time& piece, std::uint32_t next) {
                 if (!piece.is_idle()) return;
                 gpu_gap gap{.device = device, .before = last, .next = next};
@@ -181,9 +181,9 @@ private:
 }  // namespace
 
 std::optional<gpu_gap_list> find_gpu_gaps(const timeline& data, const attribution& att, std::string_view step_function,
-                                          const time_spans& times, std::size_t most) {
+                                          const step_scope& scope, std::size_t most) {
     if (data.ops.empty()) return {};
-    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), times);
+    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), scope);
     if (found.of.steps.empty()) return {};
     gpu_gap_list out{.has_steps = found.has_steps};
     gap_finder(data, att, found.of, most).run(out);

@@ -13,7 +13,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
-#include "analysis/selection/time_spans.hpp"
+#include "analysis/selection/step_scope.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -55,7 +55,7 @@ struct gpu_gap_list {
 // Keeps the `most` longest gaps. Nothing if the capture has no GPU operation. The other arguments are those of
 // break_down().
 std::optional<gpu_gap_list> find_gpu_gaps(const timeline& data, const attribution& att,
-                                          std::string_view step_function = {}, const time_spans& times = {},
+                                          std::string_view step_function = {}, const step_scope& scope = {},
                                           std::size_t most = SIZE_MAX);
 
 }  // namespace prof

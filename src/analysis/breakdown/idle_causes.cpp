@@ -80,8 +80,13 @@ std::string_view to_string(idle_cause cause) noexcept {
 }
 
 idle_causes::idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
-                         std::uint32_t step_thread)
-    : data_(data), att_(att), host_(host), where_(where), step_thread_(step_thread) {
+                         const whole_steps& of)
+    : data_(data),
+      att_(att),
+      host_(host),
+      where_(where),
+      step_thread_(of.thread),
+      launching_(data, att, host, where, of.steps) {
     has_other_gpus_ = std::any_of(data.ops.begin(), data.ops.end(), [&](const gpu_op& op) {
         return data.place_of(op).device != data.place_of(data.ops.front()).device;
     });
@@ -146,7 +151,9 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
 void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns) {
     const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
         const std::uint32_t place = range == npos ? 0 : where_.of(range);
-        idle_cause cause = whole_ns > launch_bound_ns ? idle_cause::host_code : idle_cause::launching;
+        const bool is_scattered = to_ns - from_ns <= longest_scattered_ns && launching_.contains(place);
+        const bool is_own_code = whole_ns > launch_bound_ns && !is_scattered;
+        idle_cause cause = is_own_code ? idle_cause::host_code : idle_cause::launching;
         if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
         if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
         add(start_ns, end_ns, cause, npos, place);

@@ -11,13 +11,15 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
+#include "analysis/breakdown/launching_places.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
 
 enum class idle_cause : std::uint8_t {
     // The next operation had not been launched (launch-starved). What the launching thread did:
-    host_code,   // nothing that was recorded, for more than launch_bound_ns between two of its calls
+    host_code,   // nothing that was recorded, for more than launch_bound_ns between two of its calls, and not scattered
+                 // (launching_places.hpp)
     launching,   // launches: it was in the call of a launch, or for a shorter time between two calls
     loader,      // it waited for a data loader
     compiling,   // it compiled
@@ -65,9 +67,9 @@ struct idle_piece {
 
 class idle_causes {
 public:
-    // `step_thread` is asked where no operation follows; npos: there is none. The arguments must outlive it.
+    // The thread with the steps is asked where no operation follows. The arguments must outlive it.
     idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
-                std::uint32_t step_thread);
+                const whole_steps& of);
 
     // Calls visit(idle_piece) for pieces that cover the gap, in order of time, without overlap.
     template <typename TVisit>
@@ -102,6 +104,7 @@ private:
     const host_activity& host_;
     code_places& where_;
     std::uint32_t step_thread_;
+    launching_places launching_;
     bool has_other_gpus_ = false;
     std::vector<idle_piece> pieces_;
 };

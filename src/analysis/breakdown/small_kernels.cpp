@@ -25,13 +25,13 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of.thread) {}
+          causes_(data, att, host_, where_, of) {}
 
     void run(small_kernel_list& out) {
         out.steps = steps_.size();
         for (const std::uint32_t device : devices_of(data_)) {
             ++out.devices;
-            for (const whole_step& step : steps_) out.wall_ns += step.end_ns - step.start_ns;
+            out.wall_ns += total_length(steps_);
             walk(device, out);
         }
         for (auto& [key, place] : places_) {
@@ -69,7 +69,7 @@ private:
 
     void walk(std::uint32_t device, small_kernel_list& out) {
         walk_device(
-            data_, class_of_, device, steps_.front().start_ns, steps_.back().end_ns,
+            data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
             [&](const covered_time& piece, std::uint32_t next) {
                 if (piece.is_idle()) pause({piece.start_ns, piece.end_ns, device, next});
             },
@@ -93,7 +93,7 @@ private:
     void add(std::uint32_t index, small_kernel_list& out) {
         const gpu_op& op = data_.ops[index];
         const bool is_kernel = op.kind == op_kind::kernel && class_of_(op) == op_class::compute;
-        const std::uint32_t step = step_by_time_.at(op.start_ns);
+        const std::uint32_t step = step_by_time_.in_time(op.start_ns);
         if (is_kernel && step != npos) ++out.kernels;
         if (op.end_ns - op.start_ns >= small_kernel_ns || step == npos || (!is_kernel && !is_transfer(op.kind))) {
             end_run();
@@ -185,10 +185,10 @@ run_bound small_kernel_place::bound() const noexcept {
 }
 
 std::optional<small_kernel_list> find_small_kernels(const timeline& data, const attribution& att,
-                                                    std::string_view step_function, const time_spans& times,
+                                                    std::string_view step_function, const step_scope& scope,
                                                     const std::function<void(const kernel_in_run&)>& visit) {
     if (data.ops.empty()) return {};
-    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), times);
+    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), scope);
     if (found.of.steps.empty()) return {};
     small_kernel_list out{.has_steps = found.has_steps};
     small_kernel_finder(data, att, found.of, visit).run(out);

@@ -14,7 +14,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
-#include "analysis/selection/time_spans.hpp"
+#include "analysis/selection/step_scope.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -73,7 +73,7 @@ struct kernel_in_run {
 // Nothing if the capture has no GPU operation. The arguments are those of break_down(). Calls `visit`, if there is one,
 // for every kernel in a run; what it is given adds up to the result.
 std::optional<small_kernel_list> find_small_kernels(const timeline& data, const attribution& att,
-                                                    std::string_view step_function = {}, const time_spans& times = {},
+                                                    std::string_view step_function = {}, const step_scope& scope = {},
                                                     const std::function<void(const kernel_in_run&)>& visit = {});
 
 }  // namespace prof

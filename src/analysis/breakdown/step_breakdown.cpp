@@ -78,25 +78,23 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of.thread) {}
+          causes_(data, att, host_, where_, of) {}
 
     void run(step_breakdown& out) {
         const std::set<std::uint32_t> devices = devices_of(data_);
         for (const std::uint32_t device : devices) cover(device);
         out.devices = static_cast<std::uint32_t>(devices.size());
-        out.recorded_busy_ns = busy_ns_;
         finish(out);
     }
 
 private:
     void cover(std::uint32_t device) {
         in_steps_.restart();
-        walk_device(data_, class_of_, device, steps_.front().start_ns, steps_.back().end_ns,
+        walk_device(data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
                     [&](const covered_time& piece, std::uint32_t next) { take(piece, device, next); });
     }
 
     void take(const covered_time& piece, std::uint32_t device, std::uint32_t next) {
-        if (!piece.is_idle()) busy_ns_ += piece.end_ns - piece.start_ns;
         if (!in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
         if (piece.is_idle()) {
             explain({piece.start_ns, piece.end_ns, device, next});
@@ -254,8 +252,28 @@ private:
         row_builder* row = nullptr;
     };
     std::array<known_row, 64> known_rows_;  // some of rows_: those looked up last
-    std::int64_t busy_ns_ = 0;
 };
+
+// How long an operation ran in the windows, added over the GPUs.
+std::int64_t busy_in_windows(const timeline& data) {
+    struct gpu {
+        std::int64_t until_ns = INT64_MIN;  // what ran until then is counted
+        std::size_t window = 0;
+    };
+    std::map<std::uint32_t, gpu> gpus;
+    std::int64_t out = 0;
+    for (const gpu_op& op : data.ops) {
+        gpu& on = gpus[data.place_of(op).device];
+        const std::int64_t start_ns = std::max(op.start_ns, on.until_ns);
+        if (start_ns >= op.end_ns) continue;
+        on.until_ns = op.end_ns;
+        while (on.window < data.windows.size() && data.windows[on.window].end_ns <= start_ns) ++on.window;
+        for (std::size_t i = on.window; i < data.windows.size() && data.windows[i].start_ns < op.end_ns; ++i) {
+            out += std::min(op.end_ns, data.windows[i].end_ns) - std::max(start_ns, data.windows[i].start_ns);
+        }
+    }
+    return out;
+}
 
 std::optional<step_breakdown> broken_down(const timeline& data, const attribution& att, const breakdown_steps& found,
                                           std::size_t most_slow) {
@@ -264,6 +282,7 @@ std::optional<step_breakdown> broken_down(const timeline& data, const attributio
     out.has_steps = found.has_steps;
     out.by_gpu = found.by_gpu;
     for (const timeline_window& window : data.windows) out.recorded_ns += window.end_ns - window.start_ns;
+    out.recorded_busy_ns = busy_in_windows(data);
     breakdown_maker(data, att, found.of, most_slow).run(out);
     return out;
 }
@@ -293,15 +312,15 @@ std::int64_t step_breakdown::total_of(time_use use) const noexcept {
 }
 
 std::optional<step_breakdown> break_down(const timeline& data, const attribution& att, std::string_view step_function,
-                                         const time_spans& times) {
+                                         const step_scope& scope) {
     if (data.ops.empty()) return {};
-    return broken_down(data, att, find_breakdown_steps(data, att, !step_function.empty(), times), most_slow_steps);
+    return broken_down(data, att, find_breakdown_steps(data, att, !step_function.empty(), scope), most_slow_steps);
 }
 
 std::optional<step_breakdown> break_down_steps(const timeline& data, const attribution& att, const whole_steps& steps,
                                                std::size_t most_slow) {
     if (data.ops.empty() || steps.steps.empty()) return {};
-    return broken_down(data, att, breakdown_steps_of(data, steps), most_slow);
+    return broken_down(data, att, breakdown_steps_of(steps), most_slow);
 }
 
 }  // namespace prof

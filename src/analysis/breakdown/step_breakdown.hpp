@@ -16,7 +16,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
-#include "analysis/selection/time_spans.hpp"
+#include "analysis/selection/step_scope.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
@@ -53,7 +53,7 @@ struct slow_step {
 
 struct step_breakdown {
     bool has_steps = false;  // else it is of all the time that was recorded
-    bool by_gpu = false;     // steps begin with their first operation: the host ran ahead by more than one
+    bool by_gpu = false;     // most steps begin when the GPU is done with the one before: the host runs ahead
     std::uint64_t steps = 0;
     std::uint32_t devices = 0;
     // The lengths of all steps added, times the number of GPUs: exactly the sum over all rows.
@@ -64,7 +64,8 @@ struct step_breakdown {
     std::vector<breakdown_row> rows;  // by use, then largest first
     std::vector<slow_step> slow;      // longest first, at most most_slow_steps, or as many as were asked for
     std::uint64_t slow_count = 0;     // how many there are
-    // Of all the time that was recorded: its length, and how long any operation ran on a GPU, added over the GPUs.
+    // Of all the time that was recorded, in steps or not, chosen or not: its length, and how long any operation ran on
+    // a GPU, added over the GPUs.
     std::int64_t recorded_ns = 0;
     std::int64_t recorded_busy_ns = 0;
 
@@ -72,10 +73,10 @@ struct step_breakdown {
 };
 inline constexpr std::size_t most_slow_steps = 5;
 
-// Nothing if the capture has no GPU operation. `step_function` as for measure_steps. `times`: of the whole steps in
-// these, or if there are none of these times; empty: of all.
+// Nothing if the capture has no GPU operation. `step_function` as for measure_steps. Of the steps of the scope, or if
+// there are none of its times.
 std::optional<step_breakdown> break_down(const timeline& data, const attribution& att,
-                                         std::string_view step_function = {}, const time_spans& times = {});
+                                         std::string_view step_function = {}, const step_scope& scope = {});
 
 // Of these whole steps; of the slow ones up to `most_slow` are listed. Nothing if there are no steps, or no operations.
 std::optional<step_breakdown> break_down_steps(const timeline& data, const attribution& att, const whole_steps& steps,

@@ -157,8 +157,7 @@ std::string no_shapes(const timeline& data) {
     return fmt::format("the trace has no shapes: {}", where);
 }
 
-// Steps of the same FLOPs count with the median length, others with their mean length.
-void use_shapes(mfu_figures& out, const timeline& data, const step_figures& steps) {
+void use_shapes(mfu_figures& out, const timeline& data) {
     const shape_flops& shapes = out.shapes;
     if (!shapes.has_shapes) {
         out.shape_reason = no_shapes(data);
@@ -170,7 +169,7 @@ void use_shapes(mfu_figures& out, const timeline& data, const step_figures& step
         return;
     }
     const auto count = static_cast<double>(shapes.steps);
-    const double step_s = (shapes.differs ? static_cast<double>(steps.host_ns) / count : out.step_ns) * 1e-9;
+    const double step_s = out.step_ns * 1e-9;
     out.shape_flops_per_s = shapes.flops / count / step_s;
     out.shape_reason = no_peak(out, data);
     if (!out.shape_reason.empty()) return;
@@ -208,11 +207,12 @@ void use_shapes_alone(mfu_figures& out) {
                     flops_counter, out.shape_reason);
 }
 
-}  // namespace
-
+// In streams beside those that make the steps as long as they are.
 bool has_more_gpu_work_than_time(const step_figures& of) noexcept {
-    return of.gpu_busy_ns > of.host_ns * static_cast<std::int64_t>(of.devices);
+    return of.gpu_busy_ns > of.total_ns * static_cast<std::int64_t>(of.devices);
 }
+
+}  // namespace
 
 mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps, std::optional<double> declared,
                         const shape_flops& shapes) {
@@ -220,7 +220,7 @@ mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>&
     out.shapes = shapes;
     if (steps) {
         out.steps = steps->steps;
-        out.step_ns = steps->host_median_ns;
+        out.step_ns = steps->mean_ns();
     }
     find_gpu(out, data);
     find_peak(out, data);
@@ -240,7 +240,7 @@ mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>&
         return out;
     }
     if (has_more_gpu_work_than_time(*steps)) {
-        out.reason = fmt::format("the GPU's work of these steps takes {:.3g} ms a step: the host ran ahead of it",
+        out.reason = fmt::format("the GPU's work of these steps takes {:.3g} ms a step, more than they last",
                                  static_cast<double>(steps->gpu_busy_ns) / static_cast<double>(steps->devices) /
                                      static_cast<double>(steps->steps) * 1e-6);
         return out;
@@ -251,7 +251,7 @@ mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>&
     };
     out.samples_per_s = rate(read_counter(data, samples_counter).mean());
     out.tokens_per_s = rate(read_counter(data, tokens_counter).mean());
-    use_shapes(out, data, *steps);
+    use_shapes(out, data);
     out.is_declared ? use_declared(out) : use_shapes_alone(out);
     return out;
 }

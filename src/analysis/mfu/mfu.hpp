@@ -26,9 +26,8 @@ inline constexpr std::string_view samples_counter = "samples_per_step";
 inline constexpr std::string_view tokens_counter = "tokens_per_step";
 
 struct mfu_figures {
-    std::uint64_t steps = 0;  // that the length is the median of; 0: no whole step
+    std::uint64_t steps = 0;  // that the length is the mean of; 0: no whole step
     double step_ns = 0;
-    bool by_gpu = false;  // it is the GPU's: the host ran ahead
     std::optional<double> samples_per_s{};
     std::optional<double> tokens_per_s{};
     std::optional<double> flops_per_step{};
@@ -51,9 +50,6 @@ struct mfu_figures {
     std::optional<double> shape_mfu{};
     std::string shape_reason{};  // why there is no shape_mfu
 };
-
-// Whether the host's times are no measure of the steps, since it launched them faster than the GPUs worked.
-bool has_more_gpu_work_than_time(const step_figures& of) noexcept;
 
 // `declared`: FLOPs of a step that the user gave; none: as the program's counter says. `shapes`: of the same steps.
 mfu_figures measure_mfu(const timeline& data, const std::optional<step_figures>& steps, std::optional<double> declared,

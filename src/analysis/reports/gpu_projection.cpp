@@ -447,18 +447,18 @@ std::optional<step_figures> step_figures_of(const projected_timeline& shown, con
     const selected_part* const part = input.selected;
     if (part == nullptr) return measure_steps(shown.data(), shown.att(), shown.step_function());
     if (part->has_ranges()) return {};
-    return measure_steps(
-        part->whole(), part->whole_att(), part->step_function(),
-        [part](std::int64_t start_ns, std::int64_t end_ns) { return part->has_time(start_ns, end_ns); });
+    const step_scope& scope = part->scope();
+    return measure_steps(part->whole(), part->whole_att(), part->step_function(),
+                         scope.steps ? &*scope.steps : nullptr);
 }
 
 std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input) {
     // Never destroyed: a thread may still use it while the process ends.
-    static const auto& all = *new const time_spans;
+    static const auto& all = *new const step_scope;
     const selected_part* const part = input.selected;
     if (part == nullptr) return step_time_subject{shown.data(), shown.att(), shown.step_function(), all};
     if (part->has_ranges()) return {};
-    return step_time_subject{part->whole(), part->whole_att(), part->step_function(), part->facts().times};
+    return step_time_subject{part->whole(), part->whole_att(), part->step_function(), part->scope()};
 }
 
 std::string no_step_time(const report_input& input) {
@@ -471,7 +471,7 @@ std::string no_step_time(const report_input& input) {
 std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input) {
     const std::optional<step_time_subject> of = step_time_of(shown, input);
     if (!of) return {};
-    return break_down(of->data, of->att, of->step_function, of->times);
+    return break_down(of->data, of->att, of->step_function, of->scope);
 }
 
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {

@@ -36,13 +36,13 @@ private:
 // Of a part the figures of the whole steps in it; of single ranges there are none.
 std::optional<step_figures> step_figures_of(const projected_timeline& shown, const report_input& input);
 
-// What reports on a step's time are of: of a part the steps that lie in it, else its times, looked at in the whole;
+// What reports on a step's time are of: of a part the steps in it that count, else its times, looked at in the whole;
 // nothing for single ranges, which are no times. Refers to the timeline that is shown, and to the input.
 struct step_time_subject {
     const timeline& data;
     const attribution& att;
     std::string_view step_function;
-    const time_spans& times;
+    const step_scope& scope;
 };
 std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input);
 // The line that such a report has instead of rows where there is nothing to report on.

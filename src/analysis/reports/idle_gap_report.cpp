@@ -106,7 +106,7 @@ table gpu_gaps_report(const report_input& input) {
     const std::optional<step_time_subject> subject = step_time_of(shown, input);
     std::optional<gpu_gap_list> of;
     if (subject) {
-        of = find_gpu_gaps(subject->data, subject->att, subject->step_function, subject->times, most_gaps(input));
+        of = find_gpu_gaps(subject->data, subject->att, subject->step_function, subject->scope, most_gaps(input));
     }
     if (!of) {
         out.instead = no_step_time(input);

@@ -28,8 +28,7 @@ public:
 
     void run() {
         add("step", of_.steps == 0 ? std::nullopt : std::optional(of_.step_ns * 1e-6), "ms",
-            fmt::format("median of {} steps{}", of_.steps,
-                        of_.by_gpu ? ", by the GPU's time: the host ran ahead of it" : ""));
+            fmt::format("mean of {} steps", of_.steps));
         if (of_.samples_per_s) add("samples", of_.samples_per_s, "1/s", fmt::format("counter {}", samples_counter));
         if (of_.tokens_per_s) add("tokens", of_.tokens_per_s, "1/s", fmt::format("counter {}", tokens_counter));
         add("flops_per_step", scaled(of_.flops_per_step, 1e-9), "GFLOP",
@@ -110,30 +109,17 @@ private:
     table& out_;
 };
 
-// Where the host ran ahead by more than a step: as the breakdown has them, from one's first operation to the next's.
-bool put_on_gpu(step_figures& steps, const projected_timeline& shown, const report_input& input) {
-    if (!has_more_gpu_work_than_time(steps)) return false;
-    const std::optional<step_breakdown> of = breakdown_of(shown, input);
-    if (!of || !of->by_gpu || of->steps == 0) return false;
-    steps.host_median_ns = of->step_median_ns;
-    const double mean_ns = static_cast<double>(of->wall_ns) / of->devices / static_cast<double>(of->steps);
-    steps.host_ns = std::llround(mean_ns * static_cast<double>(steps.steps));
-    return true;
-}
-
 }  // namespace
 
 mfu_figures mfu_of(const report_input& input) {
     const projected_timeline shown(input);
-    std::optional<step_figures> steps = step_figures_of(shown, input);
-    const bool by_gpu = steps && put_on_gpu(*steps, shown, input);
+    const std::optional<step_figures> steps = step_figures_of(shown, input);
     shape_flops shapes;
     if (steps) {
         shapes =
             measure_shape_flops(input.selected == nullptr ? shown.data() : input.selected->whole(), steps->whole.steps);
     }
     mfu_figures out = measure_mfu(shown.data(), steps, input.flops_per_step, shapes);
-    out.by_gpu = by_gpu;
     if (input.selected != nullptr && input.selected->has_ranges()) {
         out.reason = "steps are not parts of ranges; select --steps or times";
     }

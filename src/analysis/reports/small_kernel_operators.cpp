@@ -129,7 +129,7 @@ table small_kernel_operators_report(const report_input& input) {
     std::optional<origin_sums> sums;
     if (subject) {
         sums.emplace(subject->data, subject->att);
-        of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->times,
+        of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->scope,
                                 [&](const kernel_in_run& kernel) { sums->add(kernel); });
     }
     if (!of) {

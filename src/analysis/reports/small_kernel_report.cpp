@@ -65,7 +65,7 @@ table small_kernels_report(const report_input& input) {
     const projected_timeline shown(input);
     const std::optional<step_time_subject> subject = step_time_of(shown, input);
     std::optional<small_kernel_list> of;
-    if (subject) of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->times);
+    if (subject) of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->scope);
     if (!of) {
         out.instead = no_step_time(input);
         return out;

@@ -13,7 +13,11 @@
 #include "analysis/projection/segment.hpp"
 #include "analysis/reports/gpu_projection.hpp"
 #include "analysis/reports/reports.hpp"
+#include "analysis/selection/selected_part.hpp"
+#include "analysis/selection/step_choice.hpp"
+#include "analysis/selection/step_scope.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "timeline/windows.hpp"
 
 namespace prof {
 namespace {
@@ -58,9 +62,10 @@ private:
 
 class step_sampler {
 public:
-    step_sampler(const timeline& data, const attribution& att, const fold_rule& rule)
-        : data_(data), att_(att), tree_(data, att, rule), steps_(find_captured_steps(data)) {
+    step_sampler(const timeline& data, const attribution& att, const fold_rule& rule, const whole_steps* chosen)
+        : data_(data), att_(att), tree_(data, att, rule) {
         result_.fold = rule;
+        find_steps(chosen);
         place_windows();
         rows_.resize(tree_.nodes().size());
     }
@@ -87,13 +92,36 @@ private:
         totals_by_window instances;
     };
 
+    void find_steps(const whole_steps* chosen) {
+        const bool are_counted = std::any_of(data_.marks.begin(), data_.marks.end(),
+                                             [&](const timeline_mark& mark) { return begins_step(data_, mark); });
+        const bool are_drawn = std::any_of(data_.windows.begin(), data_.windows.end(),
+                                           [](const timeline_window& window) { return window.drawn_among != 0; });
+        if (are_counted && are_drawn) {
+            steps_ = find_captured_steps(data_);
+        } else {
+            const whole_steps found = chosen != nullptr ? *chosen : steps_that_count(data_, att_);
+            result_.warm_up = found.warm_up;
+            for (const whole_step& step : found.steps) {
+                steps_.push_back({.start_ns = step.start_ns,
+                                  .end_ns = step.end_ns,
+                                  .number = step.number,
+                                  .window = static_cast<std::uint32_t>(prof::window_at(data_.windows, step.start_ns))});
+            }
+        }
+        if (are_counted) {
+            result_.all_steps = steps_of_run(data_);
+            result_.step_count_is_known = step_count_is_known(data_);
+        } else {
+            result_.all_steps = std::max(all_numbered_steps(data_, att_).size(), steps_.size());
+        }
+    }
+
     void place_windows() {
         std::map<std::uint32_t, double> captured;  // by window
         for (const captured_step& step : steps_) captured[step.window] += 1;
         result_.captured_steps = steps_.size();
         result_.windows = captured.size();
-        result_.all_steps = steps_of_run(data_);
-        result_.step_count_is_known = step_count_is_known(data_);
         bool all_drawn = !captured.empty();
         for (const auto& [window, steps] : captured) {
             place_of_[window] = windows_.size();
@@ -185,8 +213,9 @@ table_cell cell_of(const std::optional<double>& value) { return value ? table_ce
 
 }  // namespace
 
-step_estimate estimate_steps(const timeline& data, const attribution& att, const fold_rule& rule) {
-    return step_sampler(data, att, rule).run();
+step_estimate estimate_steps(const timeline& data, const attribution& att, const fold_rule& rule,
+                             const whole_steps* chosen) {
+    return step_sampler(data, att, rule, chosen).run();
 }
 
 step_estimate with_largest_rows(step_estimate of, std::size_t most) {
@@ -238,15 +267,15 @@ table steps_table(const step_estimate& of) {
     }
     if (of.captured_steps == 0) {
         out.notes.emplace_back(
-            "no whole step was captured: call prof_step at each step, or record with --step-range NAME (iteration # "
-            "for "
-            "numbered names)");
+            "the capture has no whole step: call prof_step at each step, or name the range that is one, --step-range "
+            "NAME (iteration # for numbered names)");
         return out;
     }
     add(of.total, "total", {}, {});
     const std::string from = std::to_string(of.captured_steps) + (of.step_count_is_known ? " of " : " of at least ") +
                              std::to_string(of.all_steps) + " steps, in " + std::to_string(of.windows) +
-                             (of.windows == 1 ? " window" : " windows");
+                             (of.windows == 1 ? " window" : " windows") +
+                             (of.warm_up == 0 ? "" : " (" + std::to_string(of.warm_up) + " of warm-up left out)");
     if (of.stood_for != 0) {
         out.notes.push_back("from " + from + " chosen at random among " + std::to_string(of.stood_for));
     } else {
@@ -267,7 +296,14 @@ table steps_table(const step_estimate& of) {
 
 table steps_report(const report_input& input) {
     const projected_timeline shown(input);
-    return steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold));
+    const selected_part* const part = input.selected;
+    if (part == nullptr) {
+        const whole_steps steps = steps_that_count(shown.data(), shown.att(), !shown.step_function().empty());
+        return steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold, &steps));
+    }
+    const whole_steps steps =
+        steps_that_count(part->whole(), part->whole_att(), !part->step_function().empty(), part->scope());
+    return steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold, &steps));
 }
 
 }  // namespace prof

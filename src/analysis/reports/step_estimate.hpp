@@ -11,6 +11,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/table.hpp"
 #include "analysis/steps/estimate.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -28,9 +29,10 @@ struct step_estimate_row {
 };
 
 struct step_estimate {
-    std::uint64_t captured_steps = 0;     // whole steps
+    std::uint64_t captured_steps = 0;     // whole steps that count
+    std::uint64_t warm_up = 0;            // whole steps left out before them
     std::uint64_t windows = 0;            // that contain whole steps
-    std::uint64_t all_steps = 0;          // of the run; 0 if none were counted
+    std::uint64_t all_steps = 0;          // of the run, as far as it is known; 0: it has none
     bool step_count_is_known = true;      // else there may have been more: the process died
     std::uint64_t stood_for = 0;          // steps from which the windows were chosen at random; 0: they were not
     std::vector<step_estimate_row> rows;  // as projection::rows, rows without any operation and instance left out
@@ -42,7 +44,10 @@ struct step_estimate {
 // The report `steps`.
 table steps_table(const step_estimate& of);
 
-step_estimate estimate_steps(const timeline& data, const attribution& att, const fold_rule& rule);
+// The steps are those of every report (step_scope.hpp). Where windows were chosen at random, they stand for the whole
+// run, so that all their whole steps count, warm-up too. `chosen`: of a part of a capture, the steps in it that count.
+step_estimate estimate_steps(const timeline& data, const attribution& att, const fold_rule& rule,
+                             const whole_steps* chosen = nullptr);
 
 // If there are more rows than `most`: keeps those with the most GPU time a step, all rows above them, and the rows (no
 // range), (ambiguous) and (unmatched).

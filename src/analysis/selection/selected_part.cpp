@@ -213,18 +213,16 @@ selected_part::selected_part(const timeline& whole, const projection_options& op
         chosen.keep_times(times.times);
         facts_.times = std::move(times.times);
         facts_.all_steps = times.all_steps;
-        for (const numbered_step& step : times.steps) facts_.steps.push_back(step.number);
+        scope_ = {facts_.times,
+                  whole_steps_among(data, whole_att_, request, facts_.times, !shown_.step_function().empty())};
+        if (facts_.all_steps != 0) {
+            for (const whole_step& step : scope_.steps->steps) facts_.steps.push_back(step.number);
+        }
     }
     facts_.ops = chosen.ops();
     facts_.all_ops = data.ops.size();
     kept_ = chosen.take();
     data_ = part_of(data, att_, kept_, request.has_times() ? &facts_.times : nullptr);
-}
-
-bool selected_part::has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept {
-    if (facts_.times.is_empty()) return true;
-    const auto inside = facts_.times.cut(start_ns, end_ns);
-    return inside && inside->start_ns == start_ns && inside->end_ns == end_ns;
 }
 
 }  // namespace prof

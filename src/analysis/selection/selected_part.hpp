@@ -22,6 +22,7 @@
 #include "analysis/selection/part_of_timeline.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "analysis/selection/step_choice.hpp"
+#include "analysis/selection/step_scope.hpp"
 #include "analysis/selection/time_spans.hpp"
 #include "timeline/timeline.hpp"
 
@@ -31,7 +32,7 @@ namespace prof {
 struct selection_facts {
     selection_request request{};
     time_spans times{};                  // empty: all
-    std::vector<std::uint64_t> steps{};  // numbers of the whole steps, if steps were asked for
+    std::vector<std::uint64_t> steps{};  // numbers of the whole steps that count, if steps were asked for
     std::uint64_t all_steps = 0;
     std::uint64_t ranges = 0;  // that match, if ranges were asked for
     std::uint64_t ops = 0;
@@ -61,8 +62,8 @@ public:
     const attribution& whole_att() const noexcept { return whole_att_; }
     const std::string& step_function() const noexcept { return shown_.step_function(); }
     bool has_ranges() const noexcept { return !facts_.request.ranges.empty(); }
-    // Whether the times lie in the part; of ranges nothing is known here.
-    bool has_time(std::int64_t start_ns, std::int64_t end_ns) const noexcept;
+    // What reports on steps are of; of ranges nothing is known here.
+    const step_scope& scope() const noexcept { return scope_; }
 
 private:
     const timeline& recorded_;
@@ -70,6 +71,7 @@ private:
     attribution whole_att_;
     attribution att_;
     selection_facts facts_;
+    step_scope scope_;
     kept_entities kept_;
     timeline data_;
 };

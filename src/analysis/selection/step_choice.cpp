@@ -124,6 +124,35 @@ chosen_times choose_times(const timeline& data, const attribution& att, const se
     return out;
 }
 
+namespace {
+
+void keep_chosen(std::vector<whole_step>& steps, const time_spans& times, std::int64_t end_ns) {
+    std::erase_if(steps,
+                  [&](const whole_step& step) { return !times.contains(step.start_ns) || step.end_ns > end_ns; });
+}
+
+whole_steps chosen_among(const whole_steps& all, const timeline& data, const selection_request& request,
+                         const time_spans& times) {
+    const std::optional<moment> to = parse_moment(request.to);
+    const std::int64_t end_ns = to ? time_of(*to, earliest_moment(data)) : INT64_MAX;
+    whole_steps chosen = all;
+    keep_chosen(chosen.steps, times, end_ns);
+    if (!request.steps.empty()) return chosen;
+    whole_steps usual = all;
+    leave_out_warm_up(usual);
+    keep_chosen(usual.steps, times, end_ns);
+    if (usual.steps.empty()) return chosen;
+    usual.warm_up = chosen.steps.size() - usual.steps.size();
+    return usual;
+}
+
+}  // namespace
+
+whole_steps whole_steps_among(const timeline& data, const attribution& att, const selection_request& request,
+                              const time_spans& times, bool has_step_function) {
+    return chosen_among(find_whole_steps(data, att, has_step_function), data, request, times);
+}
+
 whole_steps choose_whole_steps(const timeline& data, const attribution& att, const selection_request& request,
                                bool has_step_function) {
     const whole_steps all = find_whole_steps(data, att, has_step_function);
@@ -132,25 +161,11 @@ whole_steps choose_whole_steps(const timeline& data, const attribution& att, con
         throw nothing_selected(std::string("the capture has no whole step") +
                                (is_named ? "" : "; --step-range NAME says which range is one"));
     }
-    const time_spans times = choose_times(data, att, request).times;
-    const std::optional<moment> to = parse_moment(request.to);
-    const std::int64_t end_ns = to ? time_of(*to, earliest_moment(data)) : INT64_MAX;
-    const auto keep_chosen = [&](std::vector<whole_step>& steps) {
-        std::erase_if(steps,
-                      [&](const whole_step& step) { return !times.contains(step.start_ns) || step.end_ns > end_ns; });
-    };
-    whole_steps chosen = all;
-    keep_chosen(chosen.steps);
-    if (chosen.steps.empty()) {
+    whole_steps out = chosen_among(all, data, request, choose_times(data, att, request).times);
+    if (out.steps.empty()) {
         throw nothing_selected("no whole step is chosen: the capture has " + numbers_of(all.steps, "whole step"));
     }
-    if (!request.steps.empty()) return chosen;
-    whole_steps usual = all;
-    leave_out_warm_up(usual);
-    keep_chosen(usual.steps);
-    if (usual.steps.empty()) return chosen;
-    usual.warm_up = chosen.steps.size() - usual.steps.size();
-    return usual;
+    return out;
 }
 
 }  // namespace prof

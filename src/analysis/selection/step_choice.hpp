@@ -38,8 +38,12 @@ struct chosen_times {
 chosen_times choose_times(const timeline& data, const attribution& att, const selection_request& request);
 
 // The whole steps among those that the request chooses: they begin in it, and lie between its moments. Warm-up
-// (leave_out_warm_up) is left out unless steps are chosen by number, or nothing else is chosen. `has_step_function`: as
-// for find_whole_steps. REQUIRES: request.has_times().
+// (leave_out_warm_up) is left out unless steps are chosen by number, or nothing else is chosen. `times`: what
+// choose_times() returns. `has_step_function`: as for find_whole_steps. REQUIRES: request.has_times().
+whole_steps whole_steps_among(const timeline& data, const attribution& att, const selection_request& request,
+                              const time_spans& times, bool has_step_function = false);
+
+// The same; throws nothing_selected if there are none.
 whole_steps choose_whole_steps(const timeline& data, const attribution& att, const selection_request& request,
                                bool has_step_function = false);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "analysis/projection/segment.hpp"
 #include "timeline/windows.hpp"
@@ -51,6 +52,7 @@ public:
     recurring_finder(const timeline& data, const attribution& att) : data_(data), att_(att) {}
 
     whole_steps run() {
+        const std::vector<std::uint64_t> launched = launched_by_threads();
         std::map<std::pair<std::uint32_t, std::uint32_t>, named_groups> all;  // by depth and thread
         for (const timeline_range& range : data_.ranges) {
             if (!is_candidate(range)) continue;
@@ -62,12 +64,17 @@ public:
         }
         whole_steps out{.source = step_source::recurring};
         std::int64_t longest_ns = 0;
+        std::uint64_t most_launched = 0;
         std::uint32_t depth = 0;
         for (const auto& [key, of] : all) {
-            if (out.thread != npos && key.first != depth) break;
+            const std::uint64_t launches = launched[key.second];
+            const bool is_deeper = out.thread != npos && key.first != depth;
+            if (out.thread != npos && (launches < most_launched || (launches == most_launched && is_deeper))) continue;
             const parts found = parts_of(of);
-            if (found.first == nullptr || found.times.total_ns <= longest_ns) continue;
+            if (found.first == nullptr) continue;
+            if (out.thread != npos && launches == most_launched && found.times.total_ns <= longest_ns) continue;
             longest_ns = found.times.total_ns;
+            most_launched = launches;
             depth = key.first;
             out.thread = key.second;
             out.range = *found.first;
@@ -78,6 +85,18 @@ public:
     }
 
 private:
+    // A thread that works for another one counts as that one.
+    std::vector<std::uint64_t> launched_by_threads() const {
+        std::vector<std::uint64_t> out(data_.threads.size(), 0);
+        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+            const std::uint32_t launch = data_.ops[op].launch;
+            if (launch == npos) continue;
+            const std::uint32_t home = adopting_thread(data_, att_, op);
+            ++out[home == npos ? data_.api_calls[launch].thread : home];
+        }
+        return out;
+    }
+
     bool is_candidate(const timeline_range& range) const {
         return range.style == range_style::push_pop && range.depth <= deepest_step && range.takes_part() &&
                !is_phase(data_, range) && !att_.hidden.contains(range);

@@ -71,10 +71,8 @@ private:
 }  // namespace
 
 std::optional<step_figures> measure_steps(const timeline& data, const attribution& att, std::string_view step_function,
-                                          const step_filter& counts) {
-    whole_steps found = find_whole_steps(data, att, !step_function.empty());
-    if (counts) std::erase_if(found.steps, [&](const whole_step& of) { return !counts(of.start_ns, of.end_ns); });
-    leave_out_warm_up(found);
+                                          const whole_steps* chosen) {
+    whole_steps found = chosen != nullptr ? *chosen : steps_that_count(data, att, !step_function.empty());
     if (found.steps.empty()) return {};
     step_figures out;
     out.is_first = found.steps.size() == 1 && found.steps.front().is_first;
@@ -84,12 +82,18 @@ std::optional<step_figures> measure_steps(const timeline& data, const attributio
     out.witness = found.witness;
     out.range = found.range;
     if (found.source == step_source::observed) out.function = step_function;
-    std::vector<std::int64_t> lengths_ns;
+    std::vector<std::int64_t> lengths_ns = lengths_of(found.steps);
+    out.total_ns = total_length(found.steps);
+    const auto [shortest, longest] = std::minmax_element(lengths_ns.begin(), lengths_ns.end());
+    out.min_ns = *shortest;
+    out.max_ns = *longest;
+    out.median_ns = median(std::move(lengths_ns));
+    std::vector<std::int64_t> on_host_ns;
     for (const whole_step& step : found.steps) {
-        lengths_ns.push_back(step.end_ns - step.start_ns);
-        out.host_ns += lengths_ns.back();
+        on_host_ns.push_back(step.end_ns - step.start_ns);
+        out.host_ns += on_host_ns.back();
     }
-    out.host_median_ns = median(std::move(lengths_ns));
+    out.host_median_ns = median(std::move(on_host_ns));
     step_meter(data, att, found).run(out);
     out.whole = std::move(found);
     return out;

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,9 +30,15 @@ struct step_figures {
     std::string range{};        // of recurring steps: the range that begins each
     std::uint32_t witness = 0;  // what ended the observed steps (record/label.hpp); 0: unknown
     std::string function{};     // the jitted function whose executions are the steps; "" if there is none
+    // Their lengths (whole_step::length_ns): those of all added, and of single ones.
+    std::int64_t total_ns = 0;
+    double median_ns = 0;
+    std::int64_t min_ns = 0;
+    std::int64_t max_ns = 0;
+    // How long the host was in them: less than the above where it runs ahead of the GPU.
     double host_median_ns = 0;
-    std::int64_t host_ns = 0;  // lengths of all these steps added
-    whole_steps whole{};       // these steps
+    std::int64_t host_ns = 0;
+    whole_steps whole{};  // these steps
     // Of the GPU operations whose launch began in one of these steps, on any thread, at whatever time they ran.
     bool has_gpu = false;         // false: no launch of GPU work was recorded, and the rest is 0
     std::int64_t gpu_sum_ns = 0;  // durations added; equals the sum over all parts
@@ -41,12 +46,14 @@ struct step_figures {
     std::uint64_t ops = 0;
     std::uint32_t devices = 0;     // number of devices with such operations
     std::vector<step_part> parts;  // by the outermost phase below the step, largest first; work in no phase comes last
+
+    // The length of a step, by which every report goes.
+    double mean_ns() const noexcept { return static_cast<double>(total_ns) / static_cast<double>(steps); }
 };
 
-// Nothing if the capture has no whole step. `step_function`: that of a shown_timeline (xla_phases.hpp); `data` must
-// then be its timeline. `counts`: whether a step from start_ns to end_ns is counted; empty: all are.
-using step_filter = std::function<bool(std::int64_t start_ns, std::int64_t end_ns)>;
+// Nothing if no step counts. `step_function`: that of a shown_timeline (xla_phases.hpp); `data` must then be its
+// timeline. `chosen`: the steps that count, of a part of a capture; null: all, without the warm-up.
 std::optional<step_figures> measure_steps(const timeline& data, const attribution& att,
-                                          std::string_view step_function = {}, const step_filter& counts = {});
+                                          std::string_view step_function = {}, const whole_steps* chosen = nullptr);
 
 }  // namespace prof

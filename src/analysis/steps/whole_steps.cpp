@@ -2,12 +2,14 @@
 #include "analysis/steps/whole_steps.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "analysis/projection/segment.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "analysis/steps/recurring_steps.hpp"
 #include "analysis/steps/step_parts.hpp"
+#include "analysis/steps/step_times.hpp"
 #include "base/number.hpp"
 #include "base/statistics.hpp"
 #include "record/label.hpp"
@@ -17,6 +19,7 @@ namespace prof {
 namespace {
 
 constexpr std::size_t least_for_warm_up = 10;  // steps
+constexpr std::int64_t least_gap_share = 10;   // of a step: a shorter gap before the next one belongs to it
 
 bool is_shown_phase(const timeline& data, const attribution& att, const timeline_range& range) {
     return range.style == range_style::push_pop && is_phase(data, range) && !att.hidden.contains(range);
@@ -25,23 +28,28 @@ bool is_shown_phase(const timeline& data, const attribution& att, const timeline
 bool is_whole(const timeline_range& range) noexcept { return !range.open_at_start && !range.open_at_end; }
 
 // Collects steps from ranges. A range counts as a step once the next one has begun in the same window. So the last
-// step, which the program's end follows, does not count, and neither does a phase that was given up.
+// step, which the program's end follows, does not count, and neither does a phase that was given up. A step lasts until
+// the next one begins, unless there is more than a little between them.
 class range_steps {
 public:
     range_steps(const timeline& data, bool is_dispatch) : data_(data), is_dispatch_(is_dispatch) {}
 
     void begin(const timeline_range& range, bool is_first, std::uint64_t number) {
         if (latest_ != nullptr && is_whole(*latest_) && latest_->end_ns <= range.start_ns && is_in_window_of(range)) {
-            steps_.push_back({.start_ns = latest_->start_ns,
-                              .end_ns = is_dispatch() ? range.start_ns : latest_->end_ns,
-                              .is_first = latest_is_first_,
-                              .number = latest_number_});
+            const std::int64_t length_ns = latest_->end_ns - latest_->start_ns;
+            const bool goes_on = range.start_ns - latest_->end_ns <= length_ns / least_gap_share;
+            add(is_dispatch() || goes_on ? range.start_ns : latest_->end_ns);
         }
         latest_ = &range;
         latest_is_first_ = is_first;
         latest_number_ = number;
     }
     void give_up() noexcept { latest_ = nullptr; }
+    // The latest range is no step that goes on: it counts if it has its end.
+    void end() {
+        if (latest_ != nullptr && is_whole(*latest_)) add(latest_->end_ns);
+        give_up();
+    }
     // Whether the latest step's range covers only the time in which the host dispatches the step: JAX returns before a
     // function has run. Such a step lasts until the next one begins.
     bool is_dispatch() const noexcept {
@@ -53,8 +61,13 @@ public:
     }
     const timeline_range* latest() const noexcept { return latest_; }
     std::vector<whole_step> take() { return std::move(steps_); }
+    bool is_empty() const noexcept { return steps_.empty(); }
 
 private:
+    void add(std::int64_t end_ns) {
+        steps_.push_back(
+            {.start_ns = latest_->start_ns, .end_ns = end_ns, .is_first = latest_is_first_, .number = latest_number_});
+    }
     bool is_in_window_of(const timeline_range& range) const noexcept {
         return window_at(data_.windows, latest_->start_ns) == window_at(data_.windows, range.start_ns);
     }
@@ -93,7 +106,22 @@ private:
         for (const captured_step& step : find_captured_steps(data_)) {
             out.steps.push_back({step.start_ns, step.end_ns, step.number == 0, step.number});
         }
+        if (out.steps.empty()) add_single(out);
         return out;
+    }
+
+    // Where steps are ranges of the program, the only one is whole if it has its end.
+    void add_single(whole_steps& out) const {
+        const auto mark = std::find_if(data_.marks.begin(), data_.marks.end(),
+                                       [&](const timeline_mark& each) { return begins_step(data_, each); });
+        if (data_.property("step_range").empty() || mark == data_.marks.end()) return;
+        const auto range = std::find_if(data_.ranges.begin(), data_.ranges.end(), [&](const timeline_range& each) {
+            return each.style == range_style::push_pop && each.thread == mark->thread &&
+                   each.start_ns == mark->time_ns && is_whole(each) && is_step_range(data_, each, out);
+        });
+        if (range != data_.ranges.end()) {
+            out.steps.push_back({mark->time_ns, range->end_ns, mark->payload == 0, mark->payload});
+        }
     }
 
     // They are all on one thread, which is npos if the capture has none, whole or not.
@@ -140,10 +168,12 @@ private:
             const auto number = parse_number<std::uint64_t>(name.substr(prefix.size()));
             if (!number) continue;
             thread = range.thread;
-            if (*number != next) steps.give_up();
+            if (*number != next) steps.end();
             steps.begin(range, *number == 0, *number);
             next = *number + 1;
         }
+        // The last one may be cut, by the end of the program or of its profiler; the only one has its end.
+        if (steps.is_empty()) steps.end();
         return {.source = step_source::profiler, .thread = thread, .steps = steps.take()};
     }
 
@@ -196,13 +226,25 @@ std::string_view step_witness_name(std::uint32_t witness) noexcept {
 whole_steps find_whole_steps(const timeline& data, const attribution& att, bool has_step_function) {
     whole_steps out = step_finder(data, att, has_step_function).run();
     out.witness = witness_of(data, att);
+    delay_steps(data, out.steps);
     return out;
+}
+
+whole_steps steps_that_count(const timeline& data, const attribution& att, bool has_step_function) {
+    whole_steps out = find_whole_steps(data, att, has_step_function);
+    leave_out_warm_up(out);
+    return out;
+}
+
+std::int64_t total_length(const std::vector<whole_step>& steps) {
+    return std::accumulate(steps.begin(), steps.end(), std::int64_t{0},
+                           [](std::int64_t sum, const whole_step& step) { return sum + step.length_ns(); });
 }
 
 std::vector<std::int64_t> lengths_of(const std::vector<whole_step>& steps) {
     std::vector<std::int64_t> out;
     out.reserve(steps.size());
-    for (const whole_step& step : steps) out.push_back(step.end_ns - step.start_ns);
+    for (const whole_step& step : steps) out.push_back(step.length_ns());
     return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole steps of a capture: those that are in it from their beginning to the beginning of the next one. Pure
-// functions of a timeline; linear in its ranges and marks. docs/guide/phases.md has the rules.
+// The whole steps of a capture: those that are in it from their beginning to the beginning of the next one. Every
+// report has its steps from here: which they are, where they lie, how long they are. Pure functions of a timeline;
+// linear in its ranges, marks and operations. docs/guide/phases.md has the rules.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +27,22 @@ std::string_view step_source_name(step_source source) noexcept;  // the words ab
 std::string_view step_witness_name(std::uint32_t witness) noexcept;
 
 struct whole_step {
+    // On the host. Calls that begin in [start_ns, end_ns), and the work that they launch, belong to the step.
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     bool is_first = false;     // of the program
     std::uint64_t number = 0;  // as traces number it (numbered_steps.hpp); of recurring ranges, from 0
+    // How much later than that it began and ended, since the GPU still had work that was launched before
+    // (step_times.hpp). 0 without work on a GPU.
+    std::int64_t start_delay_ns = 0;
+    std::int64_t end_delay_ns = 0;
+
+    // Where the step lies in time. How long it is, and what the GPU does in it, are of [from_ns(), to_ns()).
+    std::int64_t from_ns() const noexcept { return start_ns + start_delay_ns; }
+    std::int64_t to_ns() const noexcept { return end_ns + end_delay_ns; }
+    std::int64_t length_ns() const noexcept { return to_ns() - from_ns(); }
+    // Times of the host compare with this one.
+    std::int64_t host_start_ns() const noexcept { return start_ns; }
 };
 
 struct whole_steps {
@@ -38,7 +51,7 @@ struct whole_steps {
     std::string range{};              // of recurring ranges: the one that begins each step, folded
     bool range_is_step = false;       // that range is all of the step's ranges, not the first of several
     std::uint32_t thread = npos;      // the thread that has the steps; npos: there is none
-    std::vector<whole_step> steps{};  // by start_ns, without overlap
+    std::vector<whole_step> steps{};  // by start_ns, without overlap on the host and in time
     std::uint64_t warm_up = 0;        // steps before these that leave_out_warm_up removed
 };
 
@@ -46,7 +59,11 @@ struct whole_steps {
 // timeline of the shown_timeline.
 whole_steps find_whole_steps(const timeline& data, const attribution& att, bool has_step_function = false);
 
-// The length of each.
+// The same without the warm-up: the steps that count in every report on all of a capture.
+whole_steps steps_that_count(const timeline& data, const attribution& att, bool has_step_function = false);
+
+// The length of each, and of all.
+std::int64_t total_length(const std::vector<whole_step>& steps);
 std::vector<std::int64_t> lengths_of(const std::vector<whole_step>& steps);
 
 // Removes the program's first step, in which libraries are loaded, kernels compiled and memory allocated, unless it is

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/launching_places.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/host_time.hpp"
@@ -33,6 +34,7 @@ struct rule_input {
     const timeline& data;
     const dependency_graph& graph;
     const code_places& where;
+    const launching_places& launching;
     const std::vector<host_group>& host;
     const std::vector<gpu_group>& gpu;
     frameworks used{};
@@ -48,13 +50,11 @@ struct rule_input {
     // Small copies in one direction at one place, at least least_pieces of them in a step. Copies to the host are not
     // if it waits for each: it needs each value before it goes on.
     bool is_in_pieces(const host_group& group) const noexcept;
-    // Host code that is many short stretches rather than few long ones: it is what launching costs there.
+    // Host code that is many short stretches rather than few long ones (launching_places.hpp).
     bool is_scattered(const host_group& group) const noexcept;
 };
 inline constexpr std::uint64_t least_pieces = 16;
 inline constexpr std::uint64_t small_copy_bytes = 65'536;  // CUDA handles pageable copies up to this size differently
-inline constexpr std::uint64_t least_scattered = 5;        // stretches in a step
-inline constexpr std::int64_t scattered_ns = 300'000;      // their mean length, at most
 
 // A place with the flaw.
 struct suspect {

@@ -43,6 +43,8 @@ public:
         return fmt::format("{} {}", (*this)(total_ns), unit_.name);
     }
 
+    std::string_view unit() const noexcept { return unit_.name; }
+
 private:
     int quanta_a_unit() const noexcept { return decimals_ == 1 ? 10 : 100; }
 
@@ -70,13 +72,13 @@ std::vector<time_share> largest(const std::vector<time_share>& shares) {
     return out;
 }
 
-// ": forward 3.90, backward 6.80, other 1.25". What is shown adds up to the total that is shown: each is rounded down,
-// and the units of the last digit that are missing then go to those that lost most.
-std::string shares_text(const std::vector<time_share>& all, const step_times& times) {
+// ": forward 3.90, backward 6.80, other 1.25". What is shown adds up to `sum` quanta: each is rounded down, and the
+// units of the last digit that are missing then go to those that lost most.
+std::string shares_text(const std::vector<time_share>& all, double sum, const step_times& times) {
     const std::vector<time_share> shares = largest(all);
     std::vector<double> shown;
     std::vector<std::pair<double, std::size_t>> lost;
-    double left = std::round(times.quanta(static_cast<double>(time_answer::total(all))));
+    double left = sum;
     for (const time_share& share : shares) {
         const double quanta = times.quanta(static_cast<double>(share.total_ns));
         shown.push_back(std::floor(quanta));
@@ -117,50 +119,68 @@ std::string warm_up_text(const step_figures& steps) {
     return fmt::format("; {} before {} left out", with_thousands(steps.warm_up), steps.warm_up == 1 ? "is" : "are");
 }
 
-// What share of a time is busy or idle: "busy 2.15 ms (11.9 %): …".
-std::string use_text(std::string_view use, std::string_view on, const std::vector<time_share>& shares,
-                     const time_answer& answer, const step_times& times) {
-    const std::int64_t total_ns = time_answer::total(shares);
-    const auto wall_ns = static_cast<double>(std::max<std::int64_t>(answer.of.wall_ns, 1));
-    const bool is_one = shares.size() < 2 && (shares.empty() || shares.front().what == "other");
-    return fmt::format("{} {}{} ({}){}", use, times.with_unit(total_ns), on,
-                       percent(static_cast<double>(total_ns) / wall_ns),
-                       is_one || total_ns == 0 ? std::string() : shares_text(shares, times));
-}
+// Busy and idle time: as they are shown they add up to the step, and their percentages to 100.
+class use_lines {
+public:
+    use_lines(const time_answer& answer, const step_times& times) : answer_(answer), times_(times) {
+        const auto wall_ns = static_cast<double>(answer.of.wall_ns);
+        const auto busy_ns = static_cast<double>(time_answer::total(answer.busy));
+        whole_quanta_ = std::round(times.quanta(wall_ns));
+        busy_quanta_ = std::min(std::round(times.quanta(busy_ns)), whole_quanta_);
+        busy_share_ = wall_ns > 0 ? std::round(1000 * busy_ns / wall_ns) / 1000 : 0;
+    }
+
+    std::string busy() const {
+        const std::string on = answer_.of.devices > 1 ? fmt::format(" on {} GPUs", answer_.of.devices) : std::string();
+        return text("GPU:  busy", on, answer_.busy, busy_quanta_, busy_share_);
+    }
+    std::string idle() const { return text("idle:", {}, answer_.idle, whole_quanta_ - busy_quanta_, 1 - busy_share_); }
+
+private:
+    // "busy 2.15 ms (11.9 % of the step): …".
+    std::string text(std::string_view use, std::string_view on, const std::vector<time_share>& shares, double quanta,
+                     double share) const {
+        const bool is_one = shares.size() < 2 && (shares.empty() || shares.front().what == "other");
+        return fmt::format("{} {} {}{} ({} of {}){}", use, times_.text(quanta), times_.unit(), on, percent(share),
+                           whole(), is_one || quanta == 0 ? std::string() : shares_text(shares, quanta, times_));
+    }
+    std::string whole() const {
+        const std::string_view what = answer_.of.has_steps ? "the step" : "the recording";
+        return answer_.of.devices > 1 ? fmt::format("{} x {}", answer_.of.devices, what) : std::string(what);
+    }
+
+    const time_answer& answer_;
+    const step_times& times_;
+    double whole_quanta_ = 0;
+    double busy_quanta_ = 0;
+    double busy_share_ = 0;
+};
 
 // Of all the time that was recorded.
 std::string recorded_text(const time_answer& answer) {
     const auto whole_ns = static_cast<double>(answer.of.recorded_ns) * answer.of.devices;
     if (whole_ns <= 0) return {};
-    const double share = std::min(1.0, static_cast<double>(answer.of.recorded_busy_ns) / whole_ns);
+    const double share = std::round(1000 * static_cast<double>(answer.of.recorded_busy_ns) / whole_ns) / 1000;
     return fmt::format("run:  GPU busy {} of the {:.3f} s recorded, idle {}", percent(share),
                        static_cast<double>(answer.of.recorded_ns) / 1e9, percent(1 - share));
 }
 
-std::string length_text(const step_figures& steps, const time_answer* answer, const step_times& times) {
+std::string length_text(const step_figures& steps, const step_times& times) {
     const auto count = static_cast<double>(steps.steps);
-    const bool by_gpu = answer != nullptr && answer->of.by_gpu;
-    const double median_ns = by_gpu ? answer->of.step_median_ns : steps.host_median_ns;
-    const double mean_ns =
-        by_gpu ? static_cast<double>(answer->of.wall_ns) / static_cast<double>(answer->of.steps) / answer->of.devices
-               : static_cast<double>(steps.host_ns) / count;
-    std::string out = fmt::format("step: {}", times.with_unit(median_ns * count));
+    std::string out = fmt::format("step: {}", times.with_unit(steps.total_ns));
     if (steps.is_first) {
         out += " (the first, which alone is whole";
+    } else if (steps.steps == 1) {
+        out += " (one step, which is few";
     } else {
-        out += fmt::format(" (median of {}, mean {}", with_thousands(by_gpu ? answer->of.steps : steps.steps),
-                           times(mean_ns * count));
-        if (answer != nullptr) {
-            out += fmt::format(", {} to {}", times(static_cast<double>(answer->of.step_min_ns) * count),
-                               times(static_cast<double>(answer->of.step_max_ns) * count));
-            if (mean_ns > 0) {
-                out += fmt::format("; {:.{}f} a second", 1e9 / mean_ns, mean_ns < 1e7 ? 0 : mean_ns < 1e8 ? 1 : 2);
-            }
+        out += fmt::format(" (mean of {}, median {}, {} to {}", with_thousands(steps.steps),
+                           times(steps.median_ns * count), times(static_cast<double>(steps.min_ns) * count),
+                           times(static_cast<double>(steps.max_ns) * count));
+        if (const double mean_ns = steps.mean_ns(); mean_ns > 0) {
+            out += fmt::format("; {:.{}f} a second", 1e9 / mean_ns, mean_ns < 1e7 ? 0 : mean_ns < 1e8 ? 1 : 2);
         }
     }
-    out += fmt::format("; {}", what_steps_are(steps));
-    if (by_gpu) out += fmt::format("; on the GPU, since the host ran ahead in {}", times.with_unit(steps.host_ns));
-    return out + warm_up_text(steps) + ')';
+    return fmt::format("{}; {}{})", out, what_steps_are(steps), warm_up_text(steps));
 }
 
 }  // namespace
@@ -168,17 +188,15 @@ std::string length_text(const step_figures& steps, const time_answer* answer, co
 std::string answer_text(const std::optional<step_figures>& steps, const std::optional<time_answer>& answer,
                         const text_layout& layout) {
     std::string out;
-    const auto count = static_cast<double>(steps ? steps->steps : 1);
+    const double count = steps ? static_cast<double>(steps->steps) : 1;
     double largest_ns = answer ? static_cast<double>(answer->of.wall_ns) : 0;
-    if (steps) largest_ns = std::max(largest_ns, static_cast<double>(std::max(steps->host_ns, steps->gpu_sum_ns)));
-    const step_times times(std::max(largest_ns / count, steps ? steps->host_median_ns : 0), count);
-    if (steps) out += wrapped(length_text(*steps, answer ? &*answer : nullptr, times), layout.width, indent);
+    if (steps) largest_ns = std::max(largest_ns, static_cast<double>(steps->total_ns));
+    if (steps) out += wrapped(length_text(*steps, step_times(largest_ns / count, count)), layout.width, indent);
     if (!answer) return out;
-    const double of = answer->of.has_steps ? static_cast<double>(answer->of.steps) : 1;
-    const step_times of_answer(std::max(largest_ns / count, steps ? steps->host_median_ns : 0), of);
-    const std::string on = answer->of.devices > 1 ? fmt::format(" on {} GPUs", answer->of.devices) : std::string();
-    out += wrapped(use_text("GPU:  busy", on, answer->busy, *answer, of_answer), layout.width, indent);
-    out += wrapped(use_text("idle:", {}, answer->idle, *answer, of_answer), layout.width, indent);
+    const step_times times(largest_ns / count, answer->of.has_steps ? static_cast<double>(answer->of.steps) : 1);
+    const use_lines lines(*answer, times);
+    out += wrapped(lines.busy(), layout.width, indent);
+    out += wrapped(lines.idle(), layout.width, indent);
     if (!answer->of.has_steps) return out;
     return out + wrapped(recorded_text(*answer), layout.width, indent);
 }
@@ -198,11 +216,11 @@ std::string gains_text(const report_part& part, const text_layout& layout) {
                            (basis.empty() ? std::string() : ", " + basis),
                        layout.width, indent);
     }
-    const double step_ns = part.answer ? part.answer->of.step_median_ns : gains.front().gain_ns;
+    const double step_ns = part.step ? part.step->mean_ns() : gains.front().gain_ns;
     const step_times times(step_ns, 1);
     std::string out;
     for (const priced_change& gain : gains) {
-        out += beginning_of(fmt::format("{} up to {} ({}): {}", out.empty() ? "gain:" : "     ",
+        out += beginning_of(fmt::format("{} up to {} ({} of the step): {}", out.empty() ? "gain:" : "     ",
                                         times.with_unit(gain.gain_ns), percent(gain.share), gain.title),
                             layout.width) +
                '\n';
