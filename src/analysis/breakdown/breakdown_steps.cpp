@@ -31,7 +31,7 @@ bool put_on_gpu(const timeline& data, std::vector<whole_step>& steps) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (begins_ns[i] == INT64_MAX || (!out.empty() && begins_ns[i] <= out.back().start_ns)) continue;
         if (!out.empty()) out.back().end_ns = begins_ns[i];
-        out.push_back({begins_ns[i], end_ns, steps[i].is_first, steps[i].number});
+        out.push_back({begins_ns[i], end_ns, steps[i].is_first, steps[i].number, steps[i].host_start_ns()});
     }
     steps = std::move(out);
     return true;

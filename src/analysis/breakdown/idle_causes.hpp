@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/breakdown/host_activity.hpp"
 #include "timeline/timeline.hpp"
 
@@ -21,6 +23,7 @@ enum class idle_cause : std::uint8_t {
     launching,   // launches: it was in the call of a launch, or for a shorter time between two calls
     loader,      // it waited for a data loader
     compiling,   // it compiled
+    capturing,   // it captured a CUDA graph
     allocating,  // it was in a call that allocates or frees memory
     latency,     // it had launched the operation less than latency_ns ago, in the gap
     // The same, but it was in a call that waits (blocked):
@@ -65,7 +68,8 @@ struct idle_piece {
 
 class idle_causes {
 public:
-    // `step_thread` is asked where no operation follows; npos: there is none. The arguments must outlive it.
+    // Where no operation follows, the thread that launched the last one is asked; if its launch is not known,
+    // `step_thread` is, unless that is npos. The arguments must outlive it.
     idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
                 std::uint32_t step_thread);
 
@@ -93,6 +97,7 @@ private:
     void after_launch(const idle_gap& gap, std::int64_t from_ns);
     void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t place);
     idle_cause cause_of_call(std::uint32_t call) const;
+    bool captures(const actors& by, std::int64_t ns) const;
     bool copies_pageable(std::uint32_t call) const;
     std::uint32_t place_at(const actors& by, std::int64_t ns) const;
     bool another_gpu_ended(const idle_gap& gap) const;
@@ -102,6 +107,8 @@ private:
     const host_activity& host_;
     code_places& where_;
     std::uint32_t step_thread_;
+    graph_captures graph_captures_;
+    std::map<std::uint32_t, std::uint32_t> last_op_;  // by GPU
     bool has_other_gpus_ = false;
     std::vector<idle_piece> pieces_;
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/steps/step_parts.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "analysis/projection/segment.hpp"
+#include "base/near_search.hpp"
 
 namespace prof {
 namespace {
@@ -18,15 +21,31 @@ bool is_of_compiler(const timeline& data, const timeline_range& range) {
 
 }  // namespace
 
+bool is_named(const timeline& data, const timeline_range& range, const range_name& wanted) {
+    const auto is_like = [](const std::string& pattern, const std::string& text) {
+        return text == pattern || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+    };
+    if (wanted.domain && !is_like(*wanted.domain, range.domain == 0 ? "default" : data.domains[range.domain].name)) {
+        return false;
+    }
+    const std::string name(data.name(range.name));
+    return is_like(wanted.name, name) || wanted.name == fold_digits(name);
+}
+
 bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of) {
     const std::string_view name = data.name(range.name);
     if (is_phase(data, range)) return name == step_phase;
-    if (name.starts_with("ProfilerStep#") || (!name.empty() && name == data.property("step_range"))) return true;
+    if (name.starts_with("ProfilerStep#")) return true;
+    if (const std::string_view step_range = data.property("step_range"); !step_range.empty()) {
+        if (is_named(data, range, parse_range_name(step_range).value_or(range_name(std::string(step_range))))) {
+            return true;
+        }
+    }
     return of.range_is_step && segment_text(data, range, true) == of.range;
 }
 
 step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only)
-    : data_(data), att_(att), steps_(of), step_by_time_(of.steps) {
+    : data_(data), att_(att), steps_(of) {
     has_phases_ = phases_only || std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
                       return is_phase(data, range) && !att.hidden.contains(range) &&
                              data.name(range.name) != startup_phase && !is_of_compiler(data, range);
@@ -50,7 +69,11 @@ std::uint32_t step_parts::of(std::uint32_t op) {
 std::size_t step_parts::step_of(std::uint32_t op) {
     const std::uint32_t launch = data_.ops[op].launch;
     if (launch == npos) return 0;
-    return step_by_time_.begun(data_.api_calls[launch].start_ns);
+    const std::int64_t launched_ns = data_.api_calls[launch].start_ns;
+    latest_step_ = partition_point_near(steps_.steps.size(), latest_step_, [&](std::size_t step) {
+        return steps_.steps[step].host_start_ns() <= launched_ns;
+    });
+    return latest_step_;
 }
 
 std::uint32_t step_parts::phase_of(std::uint32_t op) {
@@ -74,7 +97,7 @@ std::uint32_t step_parts::phase_of(std::uint32_t op) {
 
 // `step`: step_of() the operation.
 std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
-    const std::int64_t begin_ns = step == 0 ? INT64_MIN : steps_.steps[step - 1].start_ns;
+    const std::int64_t begin_ns = step == 0 ? INT64_MIN : steps_.steps[step - 1].host_start_ns();
     const timeline_range* outermost = nullptr;
     bool is_inside = true;
     for_each_replayed_range(att_, op,
@@ -88,7 +111,7 @@ std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
 }
 
 bool step_parts::is_step(const timeline_range& range) {
-    const auto [found, is_new] = is_step_.try_emplace(range.name, false);
+    const auto [found, is_new] = is_step_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, false);
     if (is_new) found->second = is_step_range(data_, range, steps_);
     return found->second;
 }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/steps/step_search.hpp"
 #include "analysis/steps/whole_steps.hpp"
+#include "record/range_name.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -22,7 +22,11 @@ inline constexpr std::string_view step_phase = "step";
 inline constexpr std::string_view startup_phase = "startup";
 inline constexpr std::string_view compilation_phase = "compilation";
 
-// Whether the range is a step itself: one of the phases "step", ProfilerStep#N, or the range that the steps are.
+// Whether the name that a user has chosen means the range: its own name, its name with # for numbers, or a shell pattern.
+bool is_named(const timeline& data, const timeline_range& range, const range_name& wanted);
+
+// Whether the range is a step itself: one of the phases "step", ProfilerStep#N, what step_range names, or the range that
+// the steps are.
 bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of);
 
 class step_parts {
@@ -54,12 +58,12 @@ private:
     const attribution& att_;
     const whole_steps& steps_;
     bool has_phases_ = false;
-    step_search step_by_time_;
+    std::size_t latest_step_ = 0;  // what step_of() returned last
     std::array<known_part, 64> known_;
     std::vector<std::string> names_{std::string()};
     std::unordered_map<std::string, std::uint32_t> by_text_;
     std::unordered_map<std::uint64_t, std::uint32_t> by_name_;  // domain << 32 | name
-    std::unordered_map<std::uint32_t, bool> is_step_;           // by name
+    std::unordered_map<std::uint64_t, bool> is_step_;           // likewise
 };
 
 }  // namespace prof

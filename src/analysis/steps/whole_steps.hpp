@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,11 @@ struct whole_step {
     std::int64_t end_ns = 0;
     bool is_first = false;     // of the program
     std::uint64_t number = 0;  // as traces number it (numbered_steps.hpp); of recurring ranges, from 0
+    // When the host began it, where `start_ns` and `end_ns` are times of the GPU (breakdown_steps.hpp).
+    std::optional<std::int64_t> began_on_host_ns = std::nullopt;
+
+    // Launches and ranges of the step begin at this time or later. Times of the host compare with this one only.
+    std::int64_t host_start_ns() const noexcept { return began_on_host_ns.value_or(start_ns); }
 };
 
 struct whole_steps {

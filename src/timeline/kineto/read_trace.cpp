@@ -32,9 +32,13 @@ public:
             if (!damage.is_end && scanner_.resume()) read_events_on();
         }
         refuse_others();
-        capture_contents out = contents_.finish(head_);
-        describe_damage(out);
-        return out;
+        try {
+            capture_contents out = contents_.finish(head_);
+            describe_damage(out);
+            return out;
+        } catch (const mixed_processes& mixed) {
+            throw error(of_several(mixed));
+        }
     }
 
 private:
@@ -119,6 +123,18 @@ private:
         if (contents_.has_known()) return;
         if (contents_.events() == 0) throw error(what + ", and its list of events is empty");
         throw error(fmt::format("{}, and none of its {} events is of PyTorch's profiler", what, contents_.events()));
+    }
+
+    std::string of_several(const mixed_processes& mixed) const {
+        std::string pids;
+        for (std::size_t i = 0; i < std::min<std::size_t>(mixed.pids.size(), 8); ++i) {
+            pids += fmt::format("{}{}", i == 0 ? "" : ", ", mixed.pids[i]);
+        }
+        return fmt::format(
+            "{} was merged of {} processes (pid {}{}) that number their launches alike, and its GPU operations do not "
+            "name theirs: give the traces that were merged, or split it by process and GPU: jq '.traceEvents |= "
+            "map(select(.pid == {} or .args.device == 0))'",
+            path_, mixed.pids.size(), pids, mixed.pids.size() > 8 ? ", …" : "", mixed.pids.front());
     }
 
     std::string why_it_ends() const { return text_.failure().empty() ? std::string() : ": " + text_.failure(); }
