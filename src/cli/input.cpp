@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/projection/communication.hpp"
 #include "base/suggestion.hpp"
 #include "export/report/report_writer.hpp"
 #include "session/exports.hpp"
@@ -72,6 +73,12 @@ void attribution_flags::add_to(command_arguments& arguments) {
     for (const option& row : option_table()) {
         if (!row.report_help.empty()) add_option(arguments, row, row.report_help, options_);
     }
+}
+
+void attribution_flags::apply_to(timeline& data) const {
+    std::string& lines = data.properties[std::string(communication_property)];
+    for (const std::string& pattern : options_.communication) lines += (lines.empty() ? "" : "\n") + pattern;
+    if (lines.empty()) data.properties.erase(std::string(communication_property));
 }
 
 attribution_options attribution_flags::options() const { return projection_options_of(options_).attribution; }

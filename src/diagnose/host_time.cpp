@@ -25,7 +25,12 @@ constexpr std::uint64_t least_staged_bytes = 1U << 20;
 class host_grouper {
 public:
     host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
-        : graph_(graph), data_(graph.data()), host_(host), where_(where), awaited_(awaited_calls(graph)), graph_captures_(graph.data()) {
+        : graph_(graph),
+          data_(graph.data()),
+          host_(host),
+          where_(where),
+          awaited_(awaited_calls(graph)),
+          graph_captures_(graph.data()) {
         find_staged();
     }
 

@@ -148,10 +148,8 @@ void idle_causes::divide(const idle_gap& gap) {
 void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns) {
     host_.for_each_call(by.thread, from_ns, to_ns, [&](const host_activity::stretch& own) {
         if (own.call != npos) {
-            const idle_cause cause =
-                captures(by, own.start_ns) ? idle_cause::capturing : cause_of_call(own.call);
-            add(own.start_ns, own.end_ns, cause, own.call,
-                place_at(by, data_.api_calls[own.call].start_ns));
+            const idle_cause cause = captures(by, own.start_ns) ? idle_cause::capturing : cause_of_call(own.call);
+            add(own.start_ns, own.end_ns, cause, own.call, place_at(by, data_.api_calls[own.call].start_ns));
             return;
         }
         if (by.home == by.thread) {

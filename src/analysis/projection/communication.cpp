@@ -19,16 +19,16 @@ namespace {
 
 // Libraries that do nothing but communicate: how their functions or namespaces begin.
 constexpr std::string_view libraries[] = {
-    "nccl", "rccl",   "msccl",   "nvshmem", "rocshmem", "ishmem",      "oneccl",      "hccl",         "deep_ep",
-    "deepep", "dpsk::ep", "pplx", "mori::",  "nixl_ep",  "quickreduce", "userbuffers", "kuserbuffers",
+    "nccl",   "rccl",     "msccl", "nvshmem", "rocshmem", "ishmem",      "oneccl",      "hccl",         "deep_ep",
+    "deepep", "dpsk::ep", "pplx",  "mori::",  "nixl_ep",  "quickreduce", "userbuffers", "kuserbuffers",
 };
 
 // Words of collective operations, beside one another. No local operation has such a name: a reduction of all elements
 // is a reduce kernel.
 constexpr std::string_view operations[] = {
-    "allreduce",   "allgather", "reducescatter", "alltoall",      "all2all",   "a2a",        "sendrecv",  "crossdevice",
-    "multimem",    "lamport",   "internode",     "intranode",     "putsignal", "waitsignal", "barrierall",
-    "barrierkernel", "multigpubarrier",
+    "allreduce", "allgather",   "reducescatter", "alltoall",      "all2all",         "a2a",
+    "sendrecv",  "crossdevice", "multimem",      "lamport",       "internode",       "intranode",
+    "putsignal", "waitsignal",  "barrierall",    "barrierkernel", "multigpubarrier",
 };
 
 // Kernels that compute and communicate count as what takes them longer.

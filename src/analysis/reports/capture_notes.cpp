@@ -218,8 +218,8 @@ void add_early_operations(const timeline& data, std::vector<capture_note>& out) 
                          static_cast<double>(early.longest_ns) / 1e6)});
 }
 
-// A stream runs one operation after another, nodes of a graph excepted. So the time of one that ends after later ones of
-// its stream have ended is not credible.
+// A stream runs one operation after another, nodes of a graph excepted. So the time of one that ends after later ones
+// of its stream have ended is not credible.
 void add_overlong_operations(const timeline& data, std::vector<capture_note>& out) {
     constexpr std::int64_t tolerance_ns = 20'000;
     constexpr double share_that_matters = 0.01;

@@ -7,6 +7,7 @@
 
 #include "analysis/projection/segment.hpp"
 #include "base/near_search.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -53,6 +54,11 @@ step_parts::step_parts(const timeline& data, const attribution& att, const whole
 }
 
 std::uint32_t step_parts::of(std::uint32_t op) {
+    const std::uint32_t part = of_ranges(op);
+    return part != 0 || has_phases_ ? part : of_operators(op);
+}
+
+std::uint32_t step_parts::of_ranges(std::uint32_t op) {
     const std::size_t step = has_phases_ ? 0 : step_of(op);
     const auto find = [&] { return has_phases_ ? phase_of(op) : range_of(op, step); };
     if (att_.captured[op] != npos) return find();
@@ -63,6 +69,46 @@ std::uint32_t step_parts::of(std::uint32_t op) {
         known = {open, adopted_open, step, find()};
     }
     return known.part;
+}
+
+std::uint32_t step_parts::of_operators(std::uint32_t op) {
+    const std::uint32_t launch = data_.ops[op].launch;
+    if (launch == npos) return 0;
+    switch (autograd_part_of(data_.api_calls[launch].torch_open)) {
+        case autograd_part::forward:
+            return numbered("forward");
+        case autograd_part::backward:
+            return numbered("backward");
+        case autograd_part::unknown:
+        case autograd_part::none:
+            break;
+    }
+    return 0;
+}
+
+// A backward node decides, however deep: checkpointing computes forward again in it.
+step_parts::autograd_part step_parts::autograd_part_of(std::uint32_t torch_node) {
+    autograd_parts_.resize(data_.torch_nodes.size());
+    std::vector<std::uint32_t> path;
+    std::uint32_t at = torch_node;
+    for (; at != npos && autograd_parts_[at] == autograd_part::unknown; at = data_.torch_nodes[at].below) {
+        path.push_back(at);
+    }
+    autograd_part part = at == npos ? autograd_part::none : autograd_parts_[at];
+    for (auto node = path.rbegin(); node != path.rend(); ++node) {
+        const timeline_range& range = data_.ranges[data_.torch_nodes[*node].range];
+        if (range.is_operator && part != autograd_part::backward) {
+            const auto [known, is_new] = is_node_.try_emplace(range.name, false);
+            if (is_new) known->second = is_backward_node(data_.name(range.name));
+            if (known->second) {
+                part = autograd_part::backward;
+            } else if (range.sequence >= 0) {
+                part = autograd_part::forward;
+            }
+        }
+        autograd_parts_[*node] = part;
+    }
+    return part;
 }
 
 // The number of steps that had begun when the operation was launched.
@@ -119,13 +165,15 @@ bool step_parts::is_step(const timeline_range& range) {
 std::uint32_t step_parts::numbered(const timeline_range& range) {
     const auto [known, is_new] = by_name_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, 0);
     if (is_new) {
-        std::string text = has_phases_ ? std::string(data_.name(range.name)) : segment_text(data_, range, true);
-        const auto [number, is_first] =
-            by_text_.try_emplace(std::move(text), static_cast<std::uint32_t>(names_.size()));
-        if (is_first) names_.push_back(number->first);
-        known->second = number->second;
+        known->second = numbered(has_phases_ ? std::string(data_.name(range.name)) : segment_text(data_, range, true));
     }
     return known->second;
+}
+
+std::uint32_t step_parts::numbered(std::string text) {
+    const auto [number, is_first] = by_text_.try_emplace(std::move(text), static_cast<std::uint32_t>(names_.size()));
+    if (is_first) names_.push_back(number->first);
+    return number->second;
 }
 
 }  // namespace prof

@@ -72,7 +72,7 @@ private:
     void find_captured(const std::function<bool(const trace_item&)>& has_op);
     void refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, std::uint32_t>>& ops);
     void leave_out_far();
-    std::string name_unread() const;
+    std::vector<std::string> unread() const;
     void number_gpus();
     void leave_out_duplicates();
     std::int64_t move_times(std::int64_t base_ns);
@@ -90,7 +90,8 @@ private:
     // The processes that were merged, by the text that their rows begin with, from 1 on. Each numbers its launches,
     // threads and GPUs on its own.
     std::map<std::string, std::uint32_t, std::less<>> processes_;
-    std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> gpu_numbers_;  // by process and its number of the GPU
+    std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t>
+        gpu_numbers_;                                                  // by process and its number of the GPU
     std::vector<std::pair<std::uint32_t, std::uint32_t>> shown_gpus_;  // of those: shown number, own number
     std::size_t latest_thread_ = 0;
     std::unordered_map<std::string, std::uint32_t> name_ids_;
@@ -98,16 +99,16 @@ private:
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> module_names_;  // by the one around, and its own
     std::map<operator_arguments, std::uint32_t> argument_ids_;
     std::map<trace_place, std::vector<std::string>> thread_names_;
-    std::map<trace_place, std::string> process_names_;  // by a place without a thread
-    std::unordered_map<std::uint32_t, bool> is_node_;  // by name
-    std::map<std::string, std::uint64_t> unused_;                // events by category or phase
-    std::map<trace_place, std::uint64_t> without_category_;      // events by their place without a thread
+    std::map<trace_place, std::string> process_names_;       // by a place without a thread
+    std::unordered_map<std::uint32_t, bool> is_node_;        // by name
+    std::map<std::string, std::uint64_t> unused_;            // events by category or phase
+    std::map<trace_place, std::uint64_t> without_category_;  // events by their place without a thread
     std::uint64_t events_ = 0;
     std::uint64_t python_functions_ = 0;
     std::uint64_t without_time_ = 0;
     std::uint64_t negative_ = 0;
     std::uint64_t duplicates_ = 0;
-    std::uint64_t far_ = 0;      // events long before or after all others
+    std::uint64_t far_ = 0;           // events long before or after all others
     std::uint64_t captured_ = 0;      // launches while a graph was captured
     std::uint64_t same_ids_ = 0;      // launches with the number of another one
     std::uint64_t empty_graphs_ = 0;  // launches of graphs without an operation

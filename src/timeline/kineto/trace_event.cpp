@@ -234,13 +234,12 @@ void read_args(json_scanner& in, trace_args& out) {
 
 void clear(trace_event& event) {
     // The texts keep their memory.
-    std::string texts[] = {std::move(event.other_category), std::move(event.name),        std::move(event.process),
-                           std::move(event.args.payload),   std::move(event.args.name),   std::move(event.args.domain),
+    std::string texts[] = {std::move(event.other_category), std::move(event.name),       std::move(event.process),
+                           std::move(event.args.payload),   std::move(event.args.name),  std::move(event.args.domain),
                            std::move(event.args.call),      std::move(event.args.kernel)};
     event = {};
-    std::string* const places[] = {&event.other_category, &event.name,      &event.process,
-                                   &event.args.payload,   &event.args.name, &event.args.domain,
-                                   &event.args.call,      &event.args.kernel};
+    std::string* const places[] = {&event.other_category, &event.name,        &event.process,   &event.args.payload,
+                                   &event.args.name,      &event.args.domain, &event.args.call, &event.args.kernel};
     for (std::size_t i = 0; i < std::size(texts); ++i) {
         texts[i].clear();
         *places[i] = std::move(texts[i]);

@@ -32,8 +32,8 @@ enum class trace_category : std::uint8_t {
     not_used,         // known, and of no use here: memory's allocations, waits between streams
 };
 
-// A process or thread of an event. Rows may have texts in place of numbers: the profiler's own, and those of traces that
-// were merged (`[TP01-DP00] 84`). Of such a text the number at its end counts; -1: it has none.
+// A process or thread of an event. Rows may have texts in place of numbers: the profiler's own, and those of traces
+// that were merged (`[TP01-DP00] 84`). Of such a text the number at its end counts; -1: it has none.
 struct trace_place {
     std::int64_t pid = -1;
     std::int64_t tid = -1;

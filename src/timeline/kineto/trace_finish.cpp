@@ -318,19 +318,12 @@ std::string trace_contents::thread_name(const trace_place& at) const {
     return name;
 }
 
-// Whether an operator is a backward node, by its name: of PyTorch before 1.10 `AddmmBackward`, later `AddmmBackward0`,
-// and those of the engine around them.
 bool trace_contents::is_node(const trace_item& item) {
     if (item.kind != trace_item_kind::torch_op) return false;
     const auto [known, is_new] = is_node_.try_emplace(item.name, false);
-    if (is_new) {
-        const auto found = out_.names.find(item.name);
-        std::string_view name = found == out_.names.end() ? std::string_view{} : std::string_view(found->second);
-        known->second = name.starts_with(engine_prefix);
-        while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
-        known->second = known->second || name.ends_with("Backward") || name.ends_with("AccumulateGrad");
-    }
-    return known->second;
+    if (!is_new) return known->second;
+    const auto name = out_.names.find(item.name);
+    return known->second = name != out_.names.end() && is_backward_node(name->second);
 }
 
 // Whether autograd's engine runs backward nodes on the thread for another one. Older traces give all threads the
@@ -465,9 +458,10 @@ void trace_contents::describe(capture_contents& out, const trace_head& head) {
         list += (list.empty() ? "" : ", ") + (text == processes_.end() ? "" : text->first + " ") +
                 (each.pid < 0 ? "" : std::to_string(each.pid));
     }
-    out.warnings.push_back(fmt::format("the trace is of {} processes ({}): each one's GPU work counts for its own "
-                                       "ranges, and steps are those of one of them",
-                                       with_calls.size(), list));
+    out.warnings.push_back(
+        fmt::format("the trace is of {} processes ({}): each one's GPU work counts for its own "
+                    "ranges, and steps are those of one of them",
+                    with_calls.size(), list));
 }
 
 // Kineto describes all GPUs of the host; only those that were used are the process's. ROCm's operations may have the
@@ -491,8 +485,8 @@ void trace_contents::take_devices(capture_contents& out, const trace_head& head)
                device.properties.global_memory_bytes == head.devices.front().properties.global_memory_bytes;
     });
     for (const std::uint32_t number : used) {
-        const auto shown = std::find_if(shown_gpus_.begin(), shown_gpus_.end(),
-                                        [&](const auto& gpu) { return gpu.first == number; });
+        const auto shown =
+            std::find_if(shown_gpus_.begin(), shown_gpus_.end(), [&](const auto& gpu) { return gpu.first == number; });
         const std::uint32_t described = shown == shown_gpus_.end() ? number : shown->second;
         const auto found = std::find_if(head.devices.begin(), head.devices.end(), [&](const trace_device& device) {
             return device.properties.device == described;
@@ -505,49 +499,40 @@ void trace_contents::take_devices(capture_contents& out, const trace_head& head)
     }
 }
 
-// "12 events of kinds (enqueue 5, …), 10 events without a category (rows of Ascend Hardware 10)"; "" if all were read.
-std::string trace_contents::name_unread() const {
-    std::string out;
-    const auto add = [&](std::uint64_t count, std::string_view what, const std::string& list) {
-        if (count == 0) return;
-        out += fmt::format("{}{} {} ({})", out.empty() ? "" : " and ", count, what, list);
+// A line for each reason why events were not read.
+std::vector<std::string> trace_contents::unread() const {
+    std::vector<std::string> out;
+    const auto add = [&](const std::map<std::string, std::uint64_t>& kinds, std::string_view one,
+                         std::string_view many) {
+        std::uint64_t count = 0;
+        std::string list;
+        for (const auto& [kind, events] : kinds) {
+            constexpr std::size_t longest = 400;
+            count += events;
+            if (list.size() < longest) list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", kind, events);
+        }
+        if (count != 0) out.push_back(counted(count, one, many) + list);
     };
-    std::uint64_t count = 0;
-    std::string list;
-    for (const auto& [kind, events] : unused_) {
-        count += events;
-        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", kind, events);
-    }
-    add(count, count == 1 ? "event of another kind" : "events of other kinds", list);
+    add(unused_, "event is of a kind that is not read: ", "events are of kinds that are not read: ");
     std::map<std::string, std::uint64_t> rows;
-    count = 0;
     for (const auto& [row, events] : without_category_) {
         const auto name = process_names_.find(row);
-        count += events;
         rows[name == process_names_.end() ? "pid " + std::to_string(row.pid) : name->second] += events;
     }
-    list.clear();
-    for (const auto& [row, events] : rows) {
-        constexpr std::size_t longest = 400;
-        if (list.size() > longest) {
-            list += ", …";
-            break;
-        }
-        list += fmt::format("{}{} {}", list.empty() ? "rows of " : ", ", row, events);
-    }
-    add(count, count == 1 ? "event without a category" : "events without a category", list);
+    add(rows, "event has no category and is not read: row of ", "events have no category and are not read: rows of ");
     return out;
 }
 
 void trace_contents::write_notes(capture_contents& out, const trace_head& head) {
     const bool has_gpu_work = !out.kernels.empty() || !out.transfers.empty() || !out.graphs.empty();
-    const std::string unread = name_unread();
+    const std::vector<std::string> not_read = unread();
     if (!has_gpu_work && !head.is_of_libprof) {
         out.properties["missing"] =
             has_calls_ ? "the trace has CUDA calls, and no GPU work"
-            : unread.empty()
+            : not_read.empty()
                 ? "the trace has no GPU work: none was done, or ProfilerActivity.CUDA was not on"
-                : "no GPU work was read: the trace has none of CUDA, ROCm or XPU, and " + unread + " may be a device's";
+                : "no GPU work was read: there is none of CUDA, ROCm or XPU, and events that are not read "
+                  "may be another device's (see the notes)";
     }
     const auto warn = [&](std::uint64_t count, const std::string& text) {
         if (count != 0) out.warnings.push_back(text);
@@ -589,7 +574,7 @@ void trace_contents::write_notes(capture_contents& out, const trace_head& head) 
     note(overheads_, fmt::format("the profiler's own work took {:.3f} ms of host time, in {}",
                                  static_cast<double>(overhead_ns_) * 1e-6, counted(overheads_, "period", "periods")));
     note(has_hip_ ? 1 : 0, "HIP's calls have the names of CUDA's");
-    if (!unread.empty()) out.notes.push_back("not read: " + unread);
+    out.notes.insert(out.notes.end(), not_read.begin(), not_read.end());
     for (const std::string& complaint : head.complaints) {
         const bool is_known = std::any_of(out.properties.begin(), out.properties.end(),
                                           [&](const auto& property) { return property.second == complaint; });
