@@ -206,6 +206,7 @@ bool idle_causes::another_gpu_ended(const idle_gap& gap) const {
 
 void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call,
                       std::uint32_t place) {
+    if (cause == idle_cause::capturing) call = npos;  // whatever is captured
     if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, place});
 }
 
