@@ -346,12 +346,13 @@ class TraceKinds(CommandLine):
         for i in range(10):
             trace.kernel(1300 + 100 * i, 1380 + 100 * i, 1110 + 100 * i)
         trace.kernel(5000, 6000, 4000, stream=8)  # of another stream: this may be
-        self.assertIn("1 operation ends after later ones of the same stream, 7.800 ms of 9.800", self.said(self.read(trace)))
+        self.assertIn("1 operation goes on while later ones of the same stream run, for 7.800 ms of the 9.800", self.said(self.read(trace)))
 
     def test_nothing_is_said_of_streams_in_order(self):
+        """A kernel that waits for the one before within itself may begin a little before that one's end."""
         trace = TorchTrace()
         for i in range(10):
-            trace.kernel(1300 + 100 * i, 1400 + 100 * i, 1110 + 100 * i)
+            trace.kernel(1300 + 100 * i, 1415 + 100 * i, 1110 + 100 * i)
         self.assertNotIn("same stream", self.said(self.read(trace)))
 
     # --- idle time behind the last operation ------------------------------------------------------------------------

@@ -218,40 +218,44 @@ void add_early_operations(const timeline& data, std::vector<capture_note>& out) 
                          static_cast<double>(early.longest_ns) / 1e6)});
 }
 
-// A stream runs one operation after another, nodes of a graph excepted. So the time of one that ends after later ones
-// of its stream have ended is not credible.
+// A stream runs one operation after another, nodes of a graph excepted. The next kernel may begin a little before the
+// end, if the program lets it. So the time of an operation is not credible that goes on for longer than that beside
+// later ones of its stream, or after they have ended.
 void add_overlong_operations(const timeline& data, std::vector<capture_note>& out) {
     constexpr std::int64_t tolerance_ns = 20'000;
+    constexpr std::int64_t longest_beside_ns = 100'000;
     constexpr double share_that_matters = 0.01;
-    struct longest {
+    struct latest {
         std::uint32_t op = npos;
         bool is_counted = false;
     };
-    std::vector<longest> running(data.places.size());
+    std::vector<latest> running(data.places.size());
     std::uint64_t count = 0;
     std::int64_t excess_ns = 0;
     std::int64_t all_ns = 0;
     for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
         const gpu_op& op = data.ops[i];
         all_ns += op.end_ns - op.start_ns;
-        longest& before = running[op.place];
-        if (before.op != npos && data.ops[before.op].end_ns > op.end_ns + tolerance_ns) {
+        latest& before = running[op.place];
+        if (before.op != npos && data.ops[before.op].end_ns > op.start_ns + tolerance_ns) {
             const gpu_op& around = data.ops[before.op];
+            const std::int64_t beside_ns = around.end_ns - op.start_ns;
             const bool is_of_graph = around.launch == op.launch || around.graph_node != npos || op.graph_node != npos;
-            if (before.is_counted || is_of_graph || op.start_ns <= around.start_ns) continue;
-            before.is_counted = true;
-            ++count;
-            excess_ns += around.end_ns - op.start_ns;
-        } else {
-            before = {i, false};
+            const bool outlives = around.end_ns > op.end_ns + tolerance_ns || beside_ns > longest_beside_ns;
+            if (outlives && !before.is_counted && !is_of_graph && op.start_ns > around.start_ns) {
+                before.is_counted = true;
+                ++count;
+                excess_ns += beside_ns;
+            }
         }
+        if (before.op == npos || op.end_ns > data.ops[before.op].end_ns) before = {i, false};
     }
     if (count == 0) return;
     const bool matters = static_cast<double>(excess_ns) > share_that_matters * static_cast<double>(all_ns);
     out.push_back({matters ? note_weight::warning : note_weight::detail,
-                   counted(count, "operation ends", "operations end") +
-                       fmt::format(" after later ones of the same stream, {:.3f} ms of {:.3f} after these began, as "
-                                   "cannot be: times are too long",
+                   counted(count, "operation goes on", "operations go on") +
+                       fmt::format(" while later ones of the same stream run, for {:.3f} ms of the {:.3f} of all "
+                                   "operations: that cannot be, so times are too long",
                                    static_cast<double>(excess_ns) / 1e6, static_cast<double>(all_ns) / 1e6)});
 }
 
