@@ -182,7 +182,6 @@ std::int64_t trace_contents::sequence_of(const trace_event& event, std::int64_t 
 
 // number_gpus() replaces it by the number that is shown.
 std::uint32_t trace_contents::gpu_number(const trace_event& event, std::int64_t device) {
-    if (event.at.process == 0) return low_half(device);
     const auto next = static_cast<std::uint32_t>(gpu_numbers_.size());
     return gpu_numbers_.try_emplace({event.at.process, device}, next).first->second;
 }

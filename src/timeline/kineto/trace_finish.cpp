@@ -217,18 +217,29 @@ void trace_contents::refuse_mixed_launches(const std::vector<std::pair<std::uint
 // A time of 0, or one of another clock, would make the trace as long as that clock is old.
 void trace_contents::leave_out_far() {
     constexpr std::int64_t week_ns = std::int64_t{7} * 24 * 3600 * 1'000'000'000;
-    std::vector<std::int64_t> starts_ns;
     const auto visit_all = [&](auto&& visit) {
         visit(out_.kernels, [](const auto& r) { return static_cast<std::int64_t>(r.start_ns); });
         visit(out_.transfers, [](const auto& r) { return static_cast<std::int64_t>(r.start_ns); });
         for (host_thread& thread : threads_) visit(thread.items, [](const auto& item) { return item.start_ns; });
     };
-    visit_all([&](const auto& list, auto&& start_of) {
-        for (const auto& each : list) starts_ns.push_back(start_of(each));
+    const auto for_each_start = [&](auto&& take) {
+        visit_all([&](const auto& list, auto&& start_of) {
+            for (const auto& each : list) take(start_of(each));
+        });
+    };
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+    std::size_t count = 0;
+    for_each_start([&](std::int64_t ns) {
+        first_ns = std::min(first_ns, ns);
+        last_ns = std::max(last_ns, ns);
+        ++count;
     });
-    if (starts_ns.size() < 3) return;
-    const auto [first, last] = std::minmax_element(starts_ns.begin(), starts_ns.end());
-    if (*last - *first <= week_ns) return;
+    constexpr std::size_t least = 3;  // of two, none lies apart
+    if (count < least || last_ns - first_ns <= week_ns) return;
+    std::vector<std::int64_t> starts_ns;
+    starts_ns.reserve(count);
+    for_each_start([&](std::int64_t ns) { starts_ns.push_back(ns); });
     const auto middle = starts_ns.begin() + static_cast<std::ptrdiff_t>(starts_ns.size() / 2);
     std::nth_element(starts_ns.begin(), middle, starts_ns.end());
     const std::int64_t middle_ns = *middle;
@@ -246,7 +257,6 @@ void trace_contents::leave_out_far() {
 // The GPU of a merged process has the number that the process gives it, or a free one if another process's GPU has
 // that: ranks of several hosts, or each with one visible GPU, call theirs 0.
 void trace_contents::number_gpus() {
-    if (gpu_numbers_.empty()) return;
     std::vector<std::pair<std::uint32_t, std::int64_t>> by_number(gpu_numbers_.size());
     for (const auto& [gpu, number] : gpu_numbers_) by_number[number] = gpu;
     std::set<std::int64_t> taken;
@@ -260,6 +270,7 @@ void trace_contents::number_gpus() {
     }
     const auto move_to = [&](std::uint32_t& device) { device = shown_gpus_[device].first; };
     for (kernel_record& r : out_.kernels) move_to(r.device);
+    for (graph_record& r : out_.graphs) move_to(r.device);
     for (transfer_record& r : out_.transfers) {
         move_to(r.device);
         if (r.kind != transfer_kind::memcpy_peer) continue;
@@ -332,10 +343,12 @@ bool trace_contents::is_node(const trace_item& item) {
 // items are in order.
 bool trace_contents::works_for_others(const host_thread& thread) {
     if (thread.at.pid == thread.at.tid) return false;
+    const auto runs_node = [&](const trace_item& item) { return item.is_backward || is_node(item); };
+    if (std::none_of(thread.items.begin(), thread.items.end(), runs_node)) return false;
     std::unordered_set<std::int64_t> own;  // operators that autograd has numbered
     for (const trace_item& item : thread.items) {
         const bool is_numbered = item.kind == trace_item_kind::torch_op && item.sequence >= 0;
-        if (is_numbered && !item.is_backward && !is_node(item)) own.insert(item.sequence);
+        if (is_numbered && !runs_node(item)) own.insert(item.sequence);
     }
     std::int64_t of_own_ns = 0;
     std::int64_t of_others_ns = 0;
@@ -348,7 +361,7 @@ bool trace_contents::works_for_others(const host_thread& thread) {
         until_ns = item.end_ns;
         // The shortest has less than a nanosecond of older traces' microseconds.
         const std::int64_t ns = std::max<std::int64_t>(item.end_ns - item.start_ns, 1);
-        if (!item.is_backward && !is_node(item)) {
+        if (!runs_node(item)) {
             rest_ns += ns;
             continue;
         }
