@@ -8,6 +8,7 @@
 #include "analysis/reports/death.hpp"
 #include "analysis/reports/drop_causes.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "record/launch_calls.hpp"
 
 namespace prof {
 namespace {
@@ -187,6 +188,22 @@ capture_note unfinished(const timeline& data) {
                 " no GPU record: the work had not completed, or its record was lost"};
 }
 
+// Replays of graphs that left no GPU record: what they ran is missing in all GPU times.
+void add_empty_graphs(const timeline& data, std::vector<capture_note>& out) {
+    if (!data.activities.has(activity::kernels)) return;
+    std::uint64_t launches = 0;
+    std::uint64_t empty = 0;
+    for (const timeline_api_call& call : data.api_calls) {
+        if (call.is_captured || kind_of_call(call.domain, call.cbid) != launch_kind::graph) continue;
+        ++launches;
+        if (call.op_count == 0) ++empty;
+    }
+    if (empty == 0) return;
+    out.push_back({2 * empty > launches ? note_weight::warning : note_weight::detail,
+                   counted(empty, "launch of a CUDA graph has", "launches of CUDA graphs have") +
+                       " no GPU record: it had not completed, or what the graph ran was not recorded"});
+}
+
 // Operations that began before the call that launched them.
 struct early_operations {
     std::uint64_t count = 0;
@@ -273,6 +290,7 @@ std::vector<capture_note> capture_notes(const timeline& data) {
                                                  " passed over"});
     }
     if (quality.launches_without_completion != 0) out.push_back(unfinished(data));
+    add_empty_graphs(data, out);
     add_early_operations(data, out);
     add_overlong_operations(data, out);
     for (const notice& known : notices) {

@@ -14,7 +14,6 @@ struct trace_call {
     std::uint32_t cbid = 0;
     api_class kind = api_class::launch;
     bool launches_kernel = false;
-    bool launches_graph = false;
     bool ends_capture = false;  // of a stream into a graph
     // Whether libprof records the function. Another one counts as a launch if it has put work on a GPU.
     bool is_recorded = false;

@@ -183,7 +183,7 @@ std::int64_t trace_contents::sequence_of(const trace_event& event, std::int64_t 
 // number_gpus() replaces it by the number that is shown.
 std::uint32_t trace_contents::gpu_number(const trace_event& event, std::int64_t device) {
     const auto next = static_cast<std::uint32_t>(gpu_numbers_.size());
-    return gpu_numbers_.try_emplace({event.at.process, device}, next).first->second;
+    return gpu_numbers_.try_emplace({event.at.process, low_half(device)}, next).first->second;
 }
 
 void trace_contents::add_metadata(const trace_event& event) {
@@ -333,7 +333,6 @@ void trace_contents::add_call(const trace_event& event) {
                     .flags = static_cast<std::uint8_t>(call.kind),
                     .has_ended = event.args.has_returned,
                     .launches_kernel = call.launches_kernel,
-                    .launches_graph = call.launches_graph,
                     .is_recorded = call.is_recorded,
                     .ends_capture = call.ends_capture};
     if (call.is_hip) item.name = 0;  // of HIP's calls the argument is an address or a symbol

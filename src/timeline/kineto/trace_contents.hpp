@@ -111,7 +111,6 @@ private:
     std::uint64_t far_ = 0;           // events long before or after all others
     std::uint64_t captured_ = 0;      // launches while a graph was captured
     std::uint64_t same_ids_ = 0;      // launches with the number of another one
-    std::uint64_t empty_graphs_ = 0;  // launches of graphs without an operation
     std::uint64_t renumbered_gpus_ = 0;
     std::uint64_t overheads_ = 0;
     std::int64_t overhead_ns_ = 0;

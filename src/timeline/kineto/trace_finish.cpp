@@ -118,7 +118,6 @@ void trace_contents::settle_calls() {
             if (item.kind != trace_item_kind::call) continue;
             const auto op = op_of(item);
             if (op == ops.end() && !item.is_recorded) item.kind = trace_item_kind::left_out;
-            if (op == ops.end() && item.launches_graph) ++empty_graphs_;
             if (!item.launches_kernel || item.name != 0) continue;
             item.name = op != ops.end() ? op->second : unseen;
         }
@@ -565,8 +564,6 @@ void trace_contents::write_notes(capture_contents& out, const trace_head& head) 
     warn(same_ids_, counted(same_ids_, "launch has", "launches have") +
                         " the number of another one, as in a trace that was merged of several: GPU work may count for "
                         "the wrong one");
-    warn(empty_graphs_, counted(empty_graphs_, "launch of a CUDA graph has", "launches of CUDA graphs have") +
-                            " no GPU record: what the graph ran is not in the trace");
     const auto note = [&](std::uint64_t count, const std::string& text) {
         if (count != 0) out.notes.push_back(text);
     };

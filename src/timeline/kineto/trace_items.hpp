@@ -33,7 +33,6 @@ struct trace_item {
     std::uint8_t flags = 0;  // payload_type; api_class of a call
     bool has_ended = true;
     bool launches_kernel = false;  // of a call
-    bool launches_graph = false;   // likewise
     bool is_recorded = true;       // a call that libprof records (trace_calls.hpp)
     bool ends_capture = false;     // a call that ends the capture of a graph
     bool is_captured = false;      // a call that put its work into a graph
