@@ -75,11 +75,7 @@ void attribution_flags::add_to(command_arguments& arguments) {
     }
 }
 
-void attribution_flags::apply_to(timeline& data) const {
-    std::string& lines = data.properties[std::string(communication_property)];
-    for (const std::string& pattern : options_.communication) lines += (lines.empty() ? "" : "\n") + pattern;
-    if (lines.empty()) data.properties.erase(std::string(communication_property));
-}
+void attribution_flags::apply_to(timeline& data) const { add_communication(data, options_.communication); }
 
 attribution_options attribution_flags::options() const { return projection_options_of(options_).attribution; }
 

@@ -107,6 +107,12 @@ bool is_of_library(std::string_view qualified) {
 
 }  // namespace
 
+void add_communication(timeline& data, const std::vector<std::string>& patterns) {
+    if (patterns.empty()) return;
+    std::string& lines = data.properties[std::string(communication_property)];
+    for (const std::string& pattern : patterns) lines += (lines.empty() ? "" : "\n") + pattern;
+}
+
 bool is_communication_kernel(std::string_view symbol) {
     const std::optional<demangled_name> name = demangle(symbol);
     const std::string qualified = qualified_name(name ? std::string_view(name->full) : symbol);

@@ -21,6 +21,9 @@ namespace prof {
 // short.
 inline constexpr std::string_view communication_property = "communication";
 
+// Adds patterns to those of the capture.
+void add_communication(timeline& data, const std::vector<std::string>& patterns);
+
 // `symbol`: as CUPTI gives it, mangled or not.
 bool is_communication_kernel(std::string_view symbol);
 

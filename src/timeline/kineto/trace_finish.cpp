@@ -410,9 +410,13 @@ void trace_contents::write_threads(capture_contents& out) {
 }
 
 void trace_contents::describe(capture_contents& out, const trace_head& head) {
-    std::map<trace_place, std::size_t> items_by_process;
+    // The one that put work on a GPU, of several that with most events.
+    std::map<trace_place, std::pair<bool, std::size_t>> items_by_process;
     for (const host_thread& thread : threads_) {
-        items_by_process[{.pid = thread.at.pid, .process = thread.at.process}] += thread.items.size();
+        auto& [has_calls, items] = items_by_process[{.pid = thread.at.pid, .process = thread.at.process}];
+        items += thread.items.size();
+        has_calls = has_calls || std::any_of(thread.items.begin(), thread.items.end(),
+                                             [](const trace_item& item) { return item.kind == trace_item_kind::call; });
     }
     const auto main = std::max_element(items_by_process.begin(), items_by_process.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
