@@ -38,8 +38,8 @@ constexpr std::string_view computing[] = {"gemm", "matmul", "attention", "fmha"}
 constexpr std::string_view fused_starts[] = {"triton_poi_", "triton_red_", "triton_per_", "triton_for_",
                                              "triton_tem_", "triton_spl_", "input_",      "loop_"};
 
-// "oneShotAllReduceKernel", "one_shot_all_reduce_kernel" → "one shot all reduce kernel " without the spaces, and where
-// words begin.
+// "oneShotAllReduceKernel" and "one_shot_all_reduce_kernel" both become "oneshotallreducekernel". `begins` has the
+// places where their words begin.
 struct joined_words {
     std::string text;
     std::vector<std::size_t> begins;
@@ -123,13 +123,12 @@ bool is_communication_kernel(std::string_view symbol) {
 
 collective_calls::collective_calls(const timeline& data) : data_(&data) {
     constexpr std::string_view operators[] = {"record_param_comms", "nccl:", "rccl:", "c10d::"};
-    constexpr std::array<std::string_view, 4> libraries_domains = {"NCCL", "RCCL", "NVSHMEM", "UCC"};
+    constexpr std::array<std::string_view, 4> own_domains = {"NCCL", "RCCL", "NVSHMEM", "UCC"};
     for (const auto& [id, name] : data.name_table) {
         if (begins_with_one_of(std::string_view(name), operators)) names_.insert(id);
     }
     for (std::size_t i = 0; i < data.domains.size(); ++i) {
-        const auto& known = libraries_domains;
-        if (std::find(known.begin(), known.end(), data.domains[i].name) != known.end()) {
+        if (std::find(own_domains.begin(), own_domains.end(), data.domains[i].name) != own_domains.end()) {
             domains_.insert(static_cast<std::uint16_t>(i));
         }
     }
