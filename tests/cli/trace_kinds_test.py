@@ -191,15 +191,22 @@ class TraceKinds(CommandLine):
         return merged
 
     def test_merged_ranks_are_told_apart_by_their_rows(self):
-        rows = (("[TP00-DP00] 83", "[TP00-DP00] 0"), ("[TP01-DP00] 83", "[TP01-DP00] 1"))
-        for devices in ((0, 1), (0, 0)):
-            with self.subTest(devices=devices):
+        alike = (("[TP00-DP00] 83", "[TP00-DP00] 0"), ("[TP01-DP00] 83", "[TP01-DP00] 1"))
+        different = (("rank 0 host 83", "rank 0 GPU 0"), ("rank 1 host 83", "rank 1 GPU 1"))
+        for rows, devices in ((alike, (0, 1)), (alike, (0, 0)), (different, (0, 1)), (different, (0, 0))):
+            with self.subTest(rows=rows, devices=devices):
                 found = self.read(self.ranks(rows, devices))
                 self.assertEqual({row["path"]: (row["gpu_sum_ns"], row["ops"]) for row in found["rows"][:2]},
                                  {"rank0_forward": (30_400_000, 16), "rank1_forward": (14_400_000, 16)})
                 self.assertIn("2 processes", self.said(found))
                 self.assertNotIn("no GPU record", self.said(found))
                 self.assertEqual(found["answer"]["devices"], 2)
+
+    def test_one_process_with_texts_for_rows(self):
+        trace = TorchTrace("host 83", "GPU 0")
+        trace.range("work", 1000, 2000)
+        trace.kernel(1100, 1200, 1010)
+        self.assertAlmostEqual(self.gpu_ms(self.read(trace))["work"], 0.1)
 
     def test_merged_ranks_that_cannot_be_told_apart_are_refused(self):
         path = self.ranks(((83, 0), (84, 1))).write(self.dir / "trace.json")

@@ -73,6 +73,7 @@ private:
     void refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, std::uint32_t>>& ops);
     void leave_out_far();
     std::vector<std::string> unread() const;
+    void join_rows();
     void number_gpus();
     void leave_out_duplicates();
     std::int64_t move_times(std::int64_t base_ns);

@@ -21,6 +21,7 @@ namespace prof {
 namespace {
 
 constexpr std::string_view autograd_prefix = "pt_autograd_";
+constexpr std::uint32_t only_epoch = 1;  // as in trace_contents.cpp
 
 void move(std::uint64_t& ns, std::int64_t by) noexcept {
     ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(ns) + by);
@@ -69,7 +70,10 @@ std::uint64_t leave_out_alike(std::vector<TRecord>& records, TKey&& key) {
 }  // namespace
 
 capture_contents trace_contents::finish(const trace_head& head) {
-    if (!is_of_libprof_) leave_out_far();
+    if (!is_of_libprof_) {
+        leave_out_far();
+        join_rows();
+    }
     leave_out_duplicates();
     settle_calls();
     number_gpus();
@@ -251,6 +255,46 @@ void trace_contents::leave_out_far() {
     std::erase_if(out_.multiplications.list, [&](const matrix_call& call) {
         return call.start_ns < middle_ns - week_ns || call.start_ns > middle_ns + week_ns;
     });
+}
+
+// Rows of the host and of the GPU may begin with different texts (`rank 1 host 84`, `rank 1 GPU 0`). A row with GPU
+// work and without calls belongs to the process with calls whose text begins as its own does, or to the only one.
+void trace_contents::join_rows() {
+    if (processes_.empty()) return;
+    std::set<std::uint32_t> with_calls;
+    for (const host_thread& thread : threads_) {
+        if (std::any_of(thread.items.begin(), thread.items.end(),
+                        [](const trace_item& item) { return item.kind == trace_item_kind::call; })) {
+            with_calls.insert(thread.at.process);
+        }
+    }
+    std::map<std::uint32_t, std::string_view> texts;
+    for (const auto& [text, process] : processes_) texts.emplace(process, text);
+    const auto alike = [&](std::uint32_t a, std::uint32_t b) {
+        const std::string_view one = texts[a];
+        const std::string_view other = texts[b];
+        return std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first - one.begin();
+    };
+    std::map<std::uint32_t, std::uint32_t> joined;
+    const auto join = [&](auto& records) {
+        for (auto& r : records) {
+            if (r.correlation == 0) continue;
+            const auto process = static_cast<std::uint32_t>(r.correlation >> 32) - only_epoch;
+            const auto [known, is_new] = joined.try_emplace(process, process);
+            if (is_new && !with_calls.contains(process)) {
+                std::ptrdiff_t most = with_calls.size() == 1 ? -1 : 0;
+                for (const std::uint32_t candidate : with_calls) {
+                    const std::ptrdiff_t length = alike(process, candidate);
+                    if (length == most) known->second = process;  // several are equally alike
+                    if (length > most) known->second = candidate;
+                    most = std::max(most, length);
+                }
+            }
+            r.correlation += (std::uint64_t{known->second} << 32) - (std::uint64_t{process} << 32);
+        }
+    };
+    join(out_.kernels);
+    join(out_.transfers);
 }
 
 // The GPU of a merged process has the number that the process gives it, or a free one if another process's GPU has
