@@ -16,8 +16,6 @@
 namespace prof {
 namespace {
 
-constexpr std::uint32_t only_epoch = 1;
-
 // libprof draws what does not fit a thread's row on rows of its own (export/chrome/trace_parts.hpp).
 constexpr std::int64_t spill_row_step = 10'000'000;
 

@@ -20,6 +20,9 @@
 
 namespace prof {
 
+// The upper half of correlation keys, of a process that was not merged with others. Those of others follow.
+inline constexpr std::uint32_t only_epoch = 1;
+
 // The trace was merged of these processes, whose GPU operations cannot be told apart.
 struct mixed_processes {
     std::vector<std::int64_t> pids;

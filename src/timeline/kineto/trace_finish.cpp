@@ -21,7 +21,6 @@ namespace prof {
 namespace {
 
 constexpr std::string_view autograd_prefix = "pt_autograd_";
-constexpr std::uint32_t only_epoch = 1;  // as in trace_contents.cpp
 
 void move(std::uint64_t& ns, std::int64_t by) noexcept {
     ns = static_cast<std::uint64_t>(static_cast<std::int64_t>(ns) + by);
