@@ -112,9 +112,9 @@ private:
     std::uint64_t without_time_ = 0;
     std::uint64_t negative_ = 0;
     std::uint64_t duplicates_ = 0;
-    std::uint64_t far_ = 0;           // events long before or after all others
-    std::uint64_t captured_ = 0;      // launches while a graph was captured
-    std::uint64_t same_ids_ = 0;      // launches with the number of another one
+    std::uint64_t far_ = 0;       // events long before or after all others
+    std::uint64_t captured_ = 0;  // launches while a graph was captured
+    std::uint64_t same_ids_ = 0;  // launches with the number of another one
     std::uint64_t renumbered_gpus_ = 0;
     std::uint64_t overheads_ = 0;
     std::int64_t overhead_ns_ = 0;
