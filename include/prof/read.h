@@ -220,6 +220,7 @@ typedef struct prof_report prof_report;
  *
  *     fold=0                    ranges whose names differ in digits only have rows of their own
  *     adopt=PATTERN             threads that work for others: auto, off, or a shell pattern
+ *     communication=LIST        kernels that are communication beside those that are known
  *     nvtx_domain_include=LIST  ranges of these NVTX domains only
  *     nvtx_domain_exclude=LIST  no ranges of these NVTX domains
  *     kernel_names=STYLE        full, short, or mangled

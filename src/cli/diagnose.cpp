@@ -112,6 +112,7 @@ int diagnose_command::operator()() const {
         try {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "diagnosing " + file);
+            flags_.apply_to(data);
             part_.count_steps(data);
             const report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
             const table& findings = document.parts.front().tables.front();

@@ -140,6 +140,7 @@ int export_command::operator()() const {
         try {
             const std::string& file = inputs.files[i];
             timeline data = load_input(file, progress);
+            flags_.apply_to(data);
             part_.count_steps(data);
             remarks.add(data, file);
             print_counts(places[i], write(data, file, places[i], progress));

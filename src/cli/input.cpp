@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/projection/communication.hpp"
 #include "base/suggestion.hpp"
 #include "export/report/report_writer.hpp"
 #include "session/exports.hpp"
@@ -73,6 +74,8 @@ void attribution_flags::add_to(command_arguments& arguments) {
         if (!row.report_help.empty()) add_option(arguments, row, row.report_help, options_);
     }
 }
+
+void attribution_flags::apply_to(timeline& data) const { add_communication(data, options_.communication); }
 
 attribution_options attribution_flags::options() const { return projection_options_of(options_).attribution; }
 

@@ -39,6 +39,8 @@ public:
     // This must live until the command line is parsed.
     void add_to(command_arguments& arguments);
     attribution_options options() const;
+    // What they say beside attribution becomes a property of the capture.
+    void apply_to(timeline& data) const;
 
 private:
     session_options options_;

@@ -138,6 +138,7 @@ int report_command::operator()() const {
         try {
             timeline data = load_input(file, progress);
             const progress_line computing(progress, "computing the reports of " + file);
+            flags_.apply_to(data);
             part_.count_steps(data);
             writer->add(reports_of(data, file, settings, kinds, output_.format().is_for_people));
         } catch (const nothing_selected& failure) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "base/near_search.hpp"
 #include "timeline/launched_ops.hpp"
@@ -24,7 +25,12 @@ constexpr std::uint64_t least_staged_bytes = 1U << 20;
 class host_grouper {
 public:
     host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
-        : graph_(graph), data_(graph.data()), host_(host), where_(where), awaited_(awaited_calls(graph)) {
+        : graph_(graph),
+          data_(graph.data()),
+          host_(host),
+          where_(where),
+          awaited_(awaited_calls(graph)),
+          graph_captures_(graph.data()) {
         find_staged();
     }
 
@@ -100,7 +106,8 @@ private:
         if (from_ns >= event.start_ns || from_ns < graph_.steps().front().start_ns) return;
         if (whole_gap(index) <= launch_bound_ns) {
             const std::uint32_t place = place_at(event, event.start_ns);
-            add_stretch(index, step, cause_at(place, idle_cause::launching), place, from_ns, event.start_ns);
+            add_stretch(index, step, cause_at(event, from_ns, place, idle_cause::launching), place, from_ns,
+                        event.start_ns);
             return;
         }
         const auto staged = staged_.find(event.before);
@@ -118,12 +125,17 @@ private:
                 if (start_ns >= end_ns) return;
             }
             const std::uint32_t place = range == npos ? 0 : where_.of(range);
-            add_stretch(index, step, cause_at(place, idle_cause::host_code), place, start_ns, end_ns);
+            add_stretch(index, step, cause_at(event, start_ns, place, idle_cause::host_code), place, start_ns, end_ns);
         };
         host_.for_each_range(event.thread, home_of(event), from_ns, event.start_ns, add_range);
     }
 
-    idle_cause cause_at(std::uint32_t place, idle_cause otherwise) const {
+    bool captures(const host_event& event, std::int64_t ns) const {
+        return graph_captures_.contains(event.thread, ns) || graph_captures_.contains(home_of(event), ns);
+    }
+
+    idle_cause cause_at(const host_event& event, std::int64_t ns, std::uint32_t place, idle_cause otherwise) const {
+        if (captures(event, ns)) return idle_cause::capturing;
         if (where_.kind(place) == place_kind::loader) return idle_cause::loader;
         return where_.kind(place) == place_kind::compiler ? idle_cause::compiling : otherwise;
     }
@@ -208,7 +220,10 @@ private:
             cause = is_pageable(*copy) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
         }
         const std::uint32_t place = place_at(event, event.start_ns);
-        if (where_.kind(place) == place_kind::compiler) return add_compilers_call(index, step, place);
+        if (where_.kind(place) == place_kind::compiler) return add_call_of(idle_cause::compiling, index, step, place);
+        if (call.is_captured || captures(event, event.start_ns)) {
+            return add_call_of(idle_cause::capturing, index, step, place);
+        }
         host_group& group = group_of(cause, place, named, direction);
         const bool is_counted = named == event.call;  // a copy and the wait behind it are one occurrence
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns, is_counted);
@@ -221,10 +236,10 @@ private:
         group.changes.events.push_back(change);
     }
 
-    // A compiler that tries its kernels; it would not run at all.
-    void add_compilers_call(std::uint32_t index, std::size_t step, std::uint32_t place) {
+    // Of a compiler that tries its kernels, or of the capture of a graph; it would not run at all.
+    void add_call_of(idle_cause cause, std::uint32_t index, std::size_t step, std::uint32_t place) {
         const host_event& event = graph_.events()[index];
-        host_group& group = group_of(idle_cause::compiling, place, npos, copy_direction::none);
+        host_group& group = group_of(cause, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
@@ -239,6 +254,7 @@ private:
     const host_activity& host_;
     code_places& where_;
     std::vector<bool> awaited_;  // by index into events
+    graph_captures graph_captures_;
     struct staged_copies {
         std::uint64_t bytes = 0;
         std::int64_t until_ns = 0;  // when the last of these copies was called

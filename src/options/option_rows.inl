@@ -101,6 +101,13 @@ PROF_OPTION(nvtx_domain_exclude, std::vector<std::string>, {}, domain_patterns{}
              .changes = option_change::while_recording,
              .help = "Of the summary: no ranges of these NVTX domains; their work counts for the range around them",
              .report_help = "No ranges of these NVTX domains: their work counts for the range around them"})
+// Beside the kernels that analysis/projection/communication.hpp knows.
+PROF_OPTION(communication, std::vector<std::string>, {}, kernel_patterns{},
+            {.value_name = "LIST",
+             .help = "Kernels that are communication, beside those of known libraries: names or shell patterns with "
+                     "commas between",
+             .report_help = "Kernels that are communication, beside those of known libraries and those named when the "
+                            "capture was recorded: names or shell patterns with commas between"})
 PROF_OPTION(schedule, as_written<step_schedule>, {}, parsed_text<step_schedule, parse_schedule>{},
             {.group = option_group::time,
              .value_name = "LIST",

@@ -160,6 +160,10 @@ struct domain_patterns {
     static std::string accepts() { return "domain names or patterns with commas between"; }
 };
 
+struct kernel_patterns : domain_patterns {
+    static std::string accepts() { return "kernel names or patterns with commas between"; }
+};
+
 struct fold_words {
     static std::optional<fold_rule> parse(std::string_view text) { return parse_fold_rule(text); }
     static std::string print(const fold_rule& value) { return value.text(); }

@@ -21,6 +21,13 @@ inline constexpr std::string_view module_domain = "prof.modules";
 inline constexpr std::string_view counter_domain = "prof.counters";
 // PyTorch's autograd engine opens a range around each node: `autograd::engine::evaluate_function: MulBackward0`.
 inline constexpr std::string_view engine_prefix = "autograd::engine::evaluate_function: ";
+// Whether an operator is a backward node, by its name: `AddmmBackward0`, before PyTorch 1.10 `AddmmBackward`, and the
+// engine's ranges around them.
+constexpr bool is_backward_node(std::string_view name) noexcept {
+    if (name.starts_with(engine_prefix)) return true;
+    while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.remove_suffix(1);
+    return name.ends_with("Backward") || name.ends_with("AccumulateGrad");
+}
 // The category of a phase "backward" that builds a graph of its own (create_graph).
 inline constexpr std::uint32_t makes_graph = 1;
 // The category of a phase "step": the event that ended the step. As enum prof_step_witness in prof.h; 0: unknown.

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/projection/communication.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "base/error.hpp"
@@ -22,10 +23,11 @@ namespace prof {
 namespace {
 
 // Names of options.md, with the meaning that they have there.
-constexpr std::array<std::string_view, 5> option_names = {"adopt", "fold", "nvtx_domain_exclude", "nvtx_domain_include",
-                                                          "rows"};
+constexpr std::array<std::string_view, 6> option_names = {
+    "adopt", "communication", "fold", "nvtx_domain_exclude", "nvtx_domain_include", "rows"};
 constexpr std::string_view all_names =
-    "adopt, depth, fold, from, kernel_names, limit, nvtx_domain_exclude, nvtx_domain_include, range, rows, skip_first, "
+    "adopt, communication, depth, fold, from, kernel_names, limit, nvtx_domain_exclude, nvtx_domain_include, range, "
+    "rows, skip_first, "
     "sort, step_range, steps, to, width";
 
 outcome refused(std::string_view name, std::string_view value, std::string_view accepts) {
@@ -96,6 +98,21 @@ outcome set(report_settings& out, session_options& options, std::string_view set
                            std::string(all_names));
 }
 
+// Whether settings are about the capture as a whole, so that a changed copy of it has them.
+bool changes_timeline(const report_settings& settings) {
+    return !settings.selection.step_range.empty() || !settings.communication.empty();
+}
+
+// The copy, and the other settings.
+std::pair<timeline, report_settings> with_changes(const timeline& data, const report_settings& settings) {
+    std::pair<timeline, report_settings> out(data, settings);
+    add_communication(out.first, settings.communication);
+    if (!settings.selection.step_range.empty()) count_steps_by(out.first, settings.selection.step_range);
+    out.second.communication.clear();
+    out.second.selection.step_range.clear();
+    return out;
+}
+
 }  // namespace
 
 timeline load_capture(const std::string& path, progress_observer* progress, reading_thread thread) {
@@ -113,18 +130,16 @@ result<report_settings> parse_report_settings(const char* const* settings) {
         if (outcome done = set(out, options, *settings); !done.ok()) return done;
     }
     out.projected = projection_options_of(options);
+    out.communication = options.communication;
     out.rows = options.rows;
     return out;
 }
 
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports, bool for_people) {
-    if (!settings.selection.step_range.empty()) {
-        timeline counted = data;
-        count_steps_by(counted, settings.selection.step_range);
-        report_settings rest = settings;
-        rest.selection.step_range.clear();
-        return make_reports(counted, path, rest, reports, for_people);
+    if (changes_timeline(settings)) {
+        const auto [changed, rest] = with_changes(data, settings);
+        return make_reports(changed, path, rest, reports, for_people);
     }
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
@@ -160,12 +175,9 @@ report_document make_reports(const timeline& data, const std::string& path, cons
 }
 
 void write_trace(const timeline& data, const std::string& path, const report_settings& settings) {
-    if (!settings.selection.step_range.empty()) {
-        timeline counted = data;
-        count_steps_by(counted, settings.selection.step_range);
-        report_settings rest = settings;
-        rest.selection.step_range.clear();
-        return write_trace(counted, path, rest);
+    if (changes_timeline(settings)) {
+        const auto [changed, rest] = with_changes(data, settings);
+        return write_trace(changed, path, rest);
     }
     const attribution_options& options = settings.projected.attribution;
     if (!settings.selection.is_part()) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/kernel_names.hpp"
@@ -26,8 +27,9 @@ timeline load_capture(const std::string& path, progress_observer* progress = nul
 struct report_settings {
     projection_options projected{};
     kernel_name_style names = kernel_name_style::full;
-    selection_request selection{};  // a step_range costs a copy of the timeline (step_marks.hpp)
-    std::string sort{};             // these two as in report_input
+    selection_request selection{};             // a step_range costs a copy of the timeline (step_marks.hpp)
+    std::vector<std::string> communication{};  // patterns (communication.hpp); they cost a copy, too
+    std::string sort{};                        // these two as in report_input
     std::size_t limit = SIZE_MAX;
     // These two as in report_input.
     std::optional<double> flops_per_step{};
@@ -39,7 +41,7 @@ struct report_settings {
     std::size_t width = 150;  // of formats for a terminal, in cells
 };
 
-// Settings from a null-terminated array of "name=value", which may be null: adopt, nvtx_domain_include,
+// Settings from a null-terminated array of "name=value", which may be null: adopt, communication, nvtx_domain_include,
 // nvtx_domain_exclude, fold and rows as in docs/reference/options.md; as the flags of `prof report` the others. The
 // environment has no influence.
 result<report_settings> parse_report_settings(const char* const* settings);

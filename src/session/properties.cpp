@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <string>
+#include <vector>
+
 #include "base/clock.hpp"
 #include "base/short_file.hpp"
 #include "base/version.hpp"
@@ -10,6 +13,16 @@
 #include "session/earlier_nvtx.hpp"
 
 namespace prof {
+
+namespace {
+
+std::string lines_of(const std::vector<std::string>& texts) {
+    std::string out;
+    for (const std::string& text : texts) out += (out.empty() ? "" : "\n") + text;
+    return out;
+}
+
+}  // namespace
 
 std::string driver_version() {
     const std::string text = text_of_file("/sys/module/nvidia/version");
@@ -45,6 +58,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("plan", plan_text(options));
     put("activities", options.activities.text);
     put("keep", options.keep.text);
+    put("communication", lines_of(options.communication));
     put("run_id", options.run_id);  // last: `prof run` reads up to this one
     return out;
 }

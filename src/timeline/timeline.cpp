@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "base/error.hpp"
 #include "base/number.hpp"
 #include "record/label.hpp"
 #include "timeline/build.hpp"
@@ -31,6 +32,9 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
 
 timeline load_timeline(const std::string& path, progress_observer* progress, reading_thread thread) {
     if (may_be_trace(path)) return build_timeline(read_trace(path, progress));
+    if (const std::string other = foreign_format(path); !other.empty()) {
+        throw error("cannot read " + path + ": it is " + other);
+    }
     try {
         return build_timeline(read_compactly(path, progress, thread));
     } catch (const capture_has_changed&) {

@@ -254,6 +254,47 @@ TEST_F(Breakdown, TakesTheGpusStepsIfTheHostRanAhead) {
     EXPECT_EQ(of->total_of(time_use::compute), 90'000'000);
 }
 
+// The parts of a step on the GPU are by the ranges at the launch, although the GPU's steps begin later than these.
+TEST_F(Breakdown, OfTheGpusStepsHasThePartsOfTheLaunches) {
+    std::uint64_t gpu_ns = 1'000'000;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        const std::uint64_t at = 900'000 + i * 2'000'000;
+        main.push(at, "iteration " + std::to_string(i));
+        for (std::uint64_t k = 0; k < 4; ++k) {
+            main.push(at + 10 + k * 500'000, k < 3 ? "forward" : "backward");
+            main.launch(at + 20 + k * 500'000, 1 + 4 * i + k).pop(at + 400'000 + k * 500'000);
+            capture.kernel(1 + 4 * i + k, gpu_ns, gpu_ns + 999'000);
+            gpu_ns += 1'000'000;
+        }
+        main.pop(at + 1'999'000);
+    }
+    const auto of = made();
+    ASSERT_TRUE(of);
+    ASSERT_TRUE(of->by_gpu);
+    const auto steps = static_cast<std::int64_t>(of->steps);
+    EXPECT_THAT(rows_of(*of), testing::IsSupersetOf({"compute, forward: " + std::to_string(steps * 3 * 999'000),
+                                                     "compute, backward: " + std::to_string(steps * 999'000)}));
+    EXPECT_EQ(of->total_of(time_use::compute), steps * 4 * 999'000);
+}
+
+// From the call that begins it to the last one that is captured.
+TEST_F(Breakdown, NamesTheCaptureOfAGraph) {
+    main.launch(0, 1).begin_capture(1'000'000, 2);
+    for (std::uint64_t i = 0; i < 10; ++i) {
+        const std::uint64_t at = 1'100'000 + i * 200'000;
+        main.enter(at, 10 + i, "kernel").node(at + 10, (1ULL << 32) + i).exit(at + 1'000, 10 + i);
+    }
+    main.launch(5'000'000, 3);
+    capture.kernel(1, 100, 1'000'000).kernel(3, 5'000'100, 5'001'000);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    std::int64_t capturing_ns = 0;
+    for (const breakdown_row& row : of->rows) {
+        if (row.use == time_use::idle && row.cause == idle_cause::capturing) capturing_ns += row.total_ns;
+    }
+    EXPECT_EQ(capturing_ns, 1'100'000 + 9 * 200'000 + 1'000 - 1'000'000);
+}
+
 TEST_F(Breakdown, NamesSlowSteps) {
     std::uint64_t at = 1'000'000;
     for (std::uint64_t i = 1; i <= 20; ++i) {

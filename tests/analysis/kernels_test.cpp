@@ -23,6 +23,47 @@ TEST(CommunicationKernels, AreRecognizedByNcclsNames) {
     }
 }
 
+// The innermost range at the launch decides, whatever the kernel's name.
+TEST(OpClassifier, KnowsWhatACommunicationLibraryLaunches) {
+    capture_builder capture;
+    const std::uint16_t nccl = capture.domain("NCCL");
+    const std::uint16_t own = capture.domain("NCCLish");
+    thread_script& main = capture.thread("python");
+    main.push(0, "ncclAllReduce", nccl).launch(1, 1, "ring").push(2, "inner", own).launch(3, 2, "ring").pop(4, own);
+    main.pop(5, nccl).launch(6, 3, "ring");
+    for (std::uint64_t i = 1; i <= 3; ++i) capture.kernel(i, 100 * i, 100 * i + 50, {}, "ring");
+    const timeline data = capture.build();
+    const op_classifier class_of(data);
+    ASSERT_EQ(data.ops.size(), 3U);
+    EXPECT_EQ(class_of(data.ops[0]), op_class::communication);
+    EXPECT_EQ(class_of(data.ops[1]), op_class::compute);
+    EXPECT_EQ(class_of(data.ops[2]), op_class::compute);
+}
+
+TEST(OpClassifier, TakesCopiesBetweenGpusForCommunication) {
+    capture_builder capture;
+    for (std::uint32_t to = 0; to < 2; ++to) {
+        transfer_record copy = transfer_between(transfer_kind::memcpy_peer, 100 + to * 100, 150 + to * 100, 0, 64, {});
+        copy.destination_device = to;
+        capture.transfer(copy);
+    }
+    const timeline data = capture.build();
+    const op_classifier class_of(data);
+    ASSERT_EQ(data.ops.size(), 2U);
+    EXPECT_EQ(class_of(data.ops[0]), op_class::memory) << "within one GPU";
+    EXPECT_EQ(class_of(data.ops[1]), op_class::communication);
+}
+
+TEST(OpClassifier, TakesThePatternsOfTheCapture) {
+    capture_builder capture;
+    capture.parts().properties["communication"] = "halo*\nother";
+    capture.kernel(1, 100, 110, {}, "_Z13halo_exchangePf").kernel(2, 200, 210, {}, "another");
+    const timeline data = capture.build();
+    const op_classifier class_of(data);
+    EXPECT_EQ(class_of(data.ops[0]), op_class::communication);
+    EXPECT_EQ(class_of(data.ops[1]), op_class::compute);
+}
+
 TEST(KernelTable, SumsByName) {
     capture_builder capture;
     capture.kernel(1, 100, 110, {}, "_Z4gemmPf").kernel(2, 200, 230, {}, "_Z4gemmPf").kernel(3, 300, 310, {}, "relu");

@@ -7,12 +7,14 @@ PID = 100
 
 
 class TorchTrace:
-    def __init__(self):
+    def __init__(self, pid=PID, gpu_row=0, device=0):
+        """`gpu_row`: the pid of the GPU's events. Both may be texts, as in traces that were merged."""
         self.events = []
         self.correlation = 0
+        self.pid, self.gpu_row, self.device = pid, gpu_row, device
 
     def row(self, category, name, start, end, thread=HOST, **args):
-        self.events.append({"ph": "X", "cat": category, "name": name, "pid": PID, "tid": thread, "ts": round(start, 3),
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": self.pid, "tid": thread, "ts": round(start, 3),
                             "dur": round(end - start, 3), "args": args})
 
     def step(self, number, start, end):
@@ -35,9 +37,9 @@ class TorchTrace:
         return self.correlation
 
     def on_gpu(self, category, name, start, end, correlation, stream=7, **args):
-        self.events.append({"ph": "X", "cat": category, "name": name, "pid": 0, "tid": stream, "ts": round(start, 3),
+        self.events.append({"ph": "X", "cat": category, "name": name, "pid": self.gpu_row, "tid": stream, "ts": round(start, 3),
                             "dur": round(end - start, 3),
-                            "args": {"device": 0, "context": 1, "stream": stream, "correlation": correlation, **args}})
+                            "args": {"device": self.device, "context": 1, "stream": stream, "correlation": correlation, **args}})
 
     def kernel(self, start, end, launched, took=5.0, thread=HOST, name="gemm", stream=7):
         """A kernel, and its launch."""

@@ -29,7 +29,7 @@ ARROWS = {
     "timeline": ["base", "record", "capture"],
     "symbols": ["base"],
     "analysis/attribution": ["base", "record", "timeline"],
-    "analysis/projection": ["base", "record", "timeline", "analysis/attribution"],
+    "analysis/projection": ["base", "record", "timeline", "symbols", "analysis/attribution"],
     "analysis/steps": ["base", "record", "timeline", "analysis/attribution", "analysis/projection"],
     "analysis/selection": ["base", "record", "timeline", "analysis/attribution", "analysis/projection",
                            "analysis/steps"],

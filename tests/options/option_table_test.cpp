@@ -55,6 +55,7 @@ const std::map<std::string_view, std::vector<std::string>> other_texts = {
     {"rows", {"1", "1000000"}},
     {"nvtx_domain_include", {"NCCL", "a\\,b,c*", "default"}},
     {"nvtx_domain_exclude", {"NCCL,cu*", "a\\"}},
+    {"communication", {"my_exchange", "my_*,*Exchange\\,2*"}},
     {"schedule", {"active=1", "repeat=2,active=3,wait=1,warmup=1"}},
     {"step_range", {"step", "step@app", "a@b@*"}},
     {"nvtx_capture", {"capture", "capture@default"}},
@@ -150,7 +151,7 @@ TEST(OptionTable, RoundTripsEveryValue) {
 TEST(OptionTable, KeepsTheTextOfPlansAndLists) {
     for (const char* const name :
          {"activities", "schedule", "steps", "capture_range_end", "budget", "keep", "step_range", "nvtx_capture",
-          "nvtx_domain_include", "nvtx_domain_exclude", "rank"}) {
+          "nvtx_domain_include", "nvtx_domain_exclude", "communication", "rank"}) {
         for (const std::string& text : other_texts.at(name)) {
             session_options out;
             EXPECT_EQ(set_option(out, name, text).message(), "");

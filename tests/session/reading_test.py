@@ -329,6 +329,7 @@ class Reports(Reading):
             (["kernel_names=mangled", "adopt=off"], ["--kernel-names", "mangled", "--adopt", "off"]),
             (["nvtx_domain_include=default"], ["--nvtx-domain-include", "default"]),
             (["nvtx_domain_exclude=NCCL,default"], ["--nvtx-domain-exclude", "NCCL,default"]),
+            (["communication=k*"], ["--communication", "k*"]),
             (["range=*"], ["--range", "*"]),
             (["range=*", "range=(no range)", "limit=1"], ["--range", "*", "--range", "(no range)", "--limit", "1"]),
             (["from=0", "to=1us"], ["--from", "0", "--to", "1us"]),
@@ -351,8 +352,8 @@ class Reports(Reading):
             ("width=0", 'width: "0" is not accepted; it takes a whole number from 1 to 1000000'),
             ("depth=-1", 'depth: "-1" is not accepted; it takes a whole number'),
             ("kernel_names=long", 'kernel_names: "long" is not accepted; it takes full, short, or mangled'),
-            ("output_dir=/tmp", 'a report has no setting "output_dir"; there are adopt, depth, fold, from, kernel_names, '
-                                "limit, nvtx_domain_exclude, nvtx_domain_include, range, rows, skip_first, sort, "
+            ("output_dir=/tmp", 'a report has no setting "output_dir"; there are adopt, communication, depth, fold, from, '
+                                "kernel_names, limit, nvtx_domain_exclude, nvtx_domain_include, range, rows, skip_first, sort, "
                                 "step_range, steps, to, width"),
             ("steps=8:3", 'steps: "8:3" is not accepted; it takes steps as A:B (A to B-1), A:, :B or a number'),
             ("skip_first=-1", 'skip_first: "-1" is not accepted; it takes a whole number'),

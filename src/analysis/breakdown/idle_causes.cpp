@@ -2,6 +2,8 @@
 #include "analysis/breakdown/idle_causes.hpp"
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "analysis/projection/transfer_name.hpp"
 
@@ -16,6 +18,7 @@ idle_group group_of(idle_cause cause) noexcept {
         case idle_cause::launching:
         case idle_cause::loader:
         case idle_cause::compiling:
+        case idle_cause::capturing:
         case idle_cause::allocating:
         case idle_cause::latency:
             return idle_group::starved;
@@ -57,6 +60,8 @@ std::string_view to_string(idle_cause cause) noexcept {
             return "data loader";
         case idle_cause::compiling:
             return "compiling";
+        case idle_cause::capturing:
+            return "graph capture";
         case idle_cause::allocating:
             return "allocating";
         case idle_cause::waiting:
@@ -86,19 +91,39 @@ idle_causes::idle_causes(const timeline& data, const attribution& att, const hos
       host_(host),
       where_(where),
       step_thread_(of.thread),
-      launching_(data, att, host, where, of.steps) {
-    has_other_gpus_ = std::any_of(data.ops.begin(), data.ops.end(), [&](const gpu_op& op) {
-        return data.place_of(op).device != data.place_of(data.ops.front()).device;
-    });
+      launching_(data, att, host, where, of.steps),
+      graph_captures_(data) {
+    std::vector<std::uint32_t> last(data.places.size(), npos);
+    for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+        if (data.ops[i].launch != npos) last[data.ops[i].place] = i;
+    }
+    std::set<std::uint32_t> devices;
+    for (std::size_t place = 0; place < last.size(); ++place) {
+        devices.insert(data.places[place].device);
+        if (last[place] == npos) continue;
+        const auto [known, is_new] = last_op_.try_emplace(data.places[place].device, last[place]);
+        if (!is_new) known->second = std::max(known->second, last[place]);
+    }
+    has_other_gpus_ = devices.size() > 1;
 }
 
 idle_causes::actors idle_causes::who(const idle_gap& gap) const {
-    if (gap.next == npos) return {step_thread_, step_thread_};
-    const std::uint32_t launch = data_.ops[gap.next].launch;
+    std::uint32_t op = gap.next;
+    if (op == npos) {
+        if (step_thread_ != npos) return {step_thread_, step_thread_};
+        const auto last = last_op_.find(gap.device);
+        if (last == last_op_.end()) return {};
+        op = last->second;
+    }
+    const std::uint32_t launch = data_.ops[op].launch;
     if (launch == npos) return {};
     const std::uint32_t thread = data_.api_calls[launch].thread;
-    const std::uint32_t home = adopting_thread(data_, att_, gap.next);
+    const std::uint32_t home = adopting_thread(data_, att_, op);
     return {thread, home == npos ? thread : home};
+}
+
+bool idle_causes::captures(const actors& by, std::int64_t ns) const {
+    return graph_captures_.contains(by.thread, ns) || graph_captures_.contains(by.home, ns);
 }
 
 void idle_causes::divide(const idle_gap& gap) {
@@ -129,8 +154,8 @@ void idle_causes::divide(const idle_gap& gap) {
 void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns) {
     host_.for_each_call(by.thread, from_ns, to_ns, [&](const host_activity::stretch& own) {
         if (own.call != npos) {
-            add(own.start_ns, own.end_ns, cause_of_call(own.call), own.call,
-                place_at(by, data_.api_calls[own.call].start_ns));
+            const idle_cause cause = captures(by, own.start_ns) ? idle_cause::capturing : cause_of_call(own.call);
+            add(own.start_ns, own.end_ns, cause, own.call, place_at(by, data_.api_calls[own.call].start_ns));
             return;
         }
         if (by.home == by.thread) {
@@ -156,6 +181,7 @@ void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_
         idle_cause cause = is_own_code ? idle_cause::host_code : idle_cause::launching;
         if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
         if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
+        if (captures(by, start_ns)) cause = idle_cause::capturing;
         add(start_ns, end_ns, cause, npos, place);
     };
     host_.for_each_range(by.thread, by.home, from_ns, to_ns, add_at);
@@ -188,6 +214,7 @@ bool idle_causes::another_gpu_ended(const idle_gap& gap) const {
 
 void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call,
                       std::uint32_t place) {
+    if (cause == idle_cause::capturing) call = npos;  // whatever is captured
     if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, place});
 }
 
@@ -201,9 +228,11 @@ idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
         case api_class::blocking_allocation:
             return idle_cause::allocating;
         case api_class::launch:
-        case api_class::begins_graph_capture:
             break;
+        case api_class::begins_graph_capture:
+            return idle_cause::capturing;
     }
+    if (data_.api_calls[call].is_captured) return idle_cause::capturing;
     return copies_pageable(call) ? idle_cause::pageable_copy : idle_cause::launching;
 }
 

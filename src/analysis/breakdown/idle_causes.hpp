@@ -5,11 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/breakdown/host_activity.hpp"
 #include "analysis/breakdown/launching_places.hpp"
 #include "timeline/timeline.hpp"
@@ -23,6 +25,7 @@ enum class idle_cause : std::uint8_t {
     launching,   // launches: it was in the call of a launch, or for a shorter time between two calls
     loader,      // it waited for a data loader
     compiling,   // it compiled
+    capturing,   // it captured a CUDA graph
     allocating,  // it was in a call that allocates or frees memory
     latency,     // it had launched the operation less than latency_ns ago, in the gap
     // The same, but it was in a call that waits (blocked):
@@ -67,7 +70,8 @@ struct idle_piece {
 
 class idle_causes {
 public:
-    // The thread with the steps is asked where no operation follows. The arguments must outlive it.
+    // Where no operation follows, the thread that launched the last one is asked; if its launch is not known, that of
+    // the steps is. The arguments must outlive it.
     idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
                 const whole_steps& of);
 
@@ -95,6 +99,7 @@ private:
     void after_launch(const idle_gap& gap, std::int64_t from_ns);
     void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t place);
     idle_cause cause_of_call(std::uint32_t call) const;
+    bool captures(const actors& by, std::int64_t ns) const;
     bool copies_pageable(std::uint32_t call) const;
     std::uint32_t place_at(const actors& by, std::int64_t ns) const;
     bool another_gpu_ended(const idle_gap& gap) const;
@@ -105,6 +110,8 @@ private:
     code_places& where_;
     std::uint32_t step_thread_;
     launching_places launching_;
+    graph_captures graph_captures_;
+    std::map<std::uint32_t, std::uint32_t> last_op_;  // by GPU
     bool has_other_gpus_ = false;
     std::vector<idle_piece> pieces_;
 };

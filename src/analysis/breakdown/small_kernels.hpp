@@ -56,7 +56,7 @@ struct small_kernel_list {
     std::uint64_t steps = 0;
     std::uint32_t devices = 0;
     std::int64_t wall_ns = 0;                  // the steps' lengths times the GPUs
-    std::uint64_t kernels = 0;                 // of the steps, of any length, without NCCL's
+    std::uint64_t kernels = 0;                 // of the steps, of any length, without communication
     std::uint64_t in_runs = 0;                 // of these
     std::int64_t idle_ns = 0;                  // in runs
     std::int64_t starved_ns = 0;               // likewise

@@ -3,7 +3,7 @@
 // linear in its ranges, calls and operations, plus the host's calls within gaps. docs/reference/breakdown.md defines
 // the figures.
 //
-// At an instant a GPU computes, if any of its kernels runs; else it communicates, if a kernel of NCCL's runs; else it
+// At an instant a GPU computes, if any of its kernels runs; else it communicates, if communication runs; else it
 // copies; else it is idle, for one cause (idle_causes.hpp). XProf and PyTorch's TensorBoard plugin order them alike.
 #pragma once
 

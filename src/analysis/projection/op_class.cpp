@@ -17,25 +17,26 @@ std::string_view to_string(op_class value) noexcept {
     return "compute";
 }
 
-bool is_communication_kernel(std::string_view symbol) noexcept {
-    std::string_view name = symbol;
-    // "_Z40ncclDevKernel_AllReduce…": the mangled name of a C++ function begins with its length.
-    if (name.starts_with("_Z")) {
-        name.remove_prefix(2);
-        while (!name.empty() && name.front() >= '0' && name.front() <= '9') name.remove_prefix(1);
-    }
-    return name.starts_with("nccl") || name.find("ncclKernel") != std::string_view::npos ||
-           name.find("ncclDevKernel") != std::string_view::npos;
-}
-
-op_classifier::op_classifier(const timeline& data) {
+op_classifier::op_classifier(const timeline& data) : data_(&data), collectives_(data) {
     by_detail_.reserve(data.kernels.size());
+    const communication_patterns patterns(data.property(std::string(communication_property)));
     std::unordered_map<std::uint32_t, op_class> by_name;
     for (const kernel_record& kernel : data.kernels) {
         const auto [found, is_new] = by_name.try_emplace(kernel.name, op_class::compute);
-        if (is_new && is_communication_kernel(data.name(kernel.name))) found->second = op_class::communication;
+        if (is_new) {
+            const std::string_view symbol = data.name(kernel.name);
+            if (is_communication_kernel(symbol) || patterns.matches(symbol)) found->second = op_class::communication;
+        }
         by_detail_.push_back(found->second);
     }
+}
+
+op_class op_classifier::operator()(const gpu_op& op) const {
+    if (op.kind == op_kind::kernel && by_detail_[op.detail] == op_class::communication) return op_class::communication;
+    const bool is_copy = op.kind == op_kind::memcpy;
+    if (is_copy && is_between_gpus(data_->transfers[op.detail])) return op_class::communication;
+    if ((is_copy || op.kind == op_kind::kernel) && collectives_.launched(op)) return op_class::communication;
+    return op.kind == op_kind::kernel ? op_class::compute : op_class::memory;
 }
 
 }  // namespace prof

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The purpose of a GPU operation: computing, communicating with other GPUs, or moving memory.
 //
-// Kernels are classified by name, as HTA does: NCCL's (ncclDevKernel_…, ncclKernel_…, ncclSymk…) are communication. All
-// copies and sets are memory, including copies between devices. Pure functions.
+// communication.hpp says what is communication. All other copies and sets are memory. Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
+#include "analysis/projection/communication.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -17,18 +17,16 @@ enum class op_class : std::uint8_t { compute, communication, memory };
 
 std::string_view to_string(op_class value) noexcept;
 
-// `symbol`: as CUPTI gives it, mangled or not.
-bool is_communication_kernel(std::string_view symbol) noexcept;
-
-// Linear in the distinct kernels of the timeline once, then a look-up.
+// Linear in the distinct kernels and names of the timeline once, then a look-up.
 class op_classifier {
 public:
+    // The timeline must outlive it.
     explicit op_classifier(const timeline& data);
-    op_class operator()(const gpu_op& op) const noexcept {
-        return op.kind == op_kind::kernel ? by_detail_[op.detail] : op_class::memory;
-    }
+    op_class operator()(const gpu_op& op) const;
 
 private:
+    const timeline* data_;
+    collective_calls collectives_;
     std::vector<op_class> by_detail_;  // by index into timeline::kernels
 };
 

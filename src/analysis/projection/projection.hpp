@@ -44,7 +44,7 @@ struct projection_row {
     std::uint64_t self_ops = 0;
     std::uint64_t adopted_ops = 0;      // of ops: launched by another thread and adopted
     std::int64_t adopted_ns = 0;        // durations of these operations added
-    std::int64_t communication_ns = 0;  // part of gpu_sum_ns: NCCL's kernels
+    std::int64_t communication_ns = 0;  // part of gpu_sum_ns (communication.hpp)
     // Part of host_ns: spent by the range's own thread in calls that wait or may wait for the GPU (record/record.hpp).
     std::int64_t wait_ns = 0;
     // Bytes moved according to the payloads of the instances, added (NCCL's ranges have it).

@@ -8,6 +8,7 @@
 #include "analysis/reports/death.hpp"
 #include "analysis/reports/drop_causes.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "record/launch_calls.hpp"
 
 namespace prof {
 namespace {
@@ -187,6 +188,22 @@ capture_note unfinished(const timeline& data) {
                 " no GPU record: the work had not completed, or its record was lost"};
 }
 
+// Replays of graphs that left no GPU record: what they ran is missing in all GPU times.
+void add_empty_graphs(const timeline& data, std::vector<capture_note>& out) {
+    if (!data.activities.has(activity::kernels)) return;
+    std::uint64_t launches = 0;
+    std::uint64_t empty = 0;
+    for (const timeline_api_call& call : data.api_calls) {
+        if (call.is_captured || kind_of_call(call.domain, call.cbid) != launch_kind::graph) continue;
+        ++launches;
+        if (call.op_count == 0) ++empty;
+    }
+    if (empty == 0) return;
+    out.push_back({2 * empty > launches ? note_weight::warning : note_weight::detail,
+                   counted(empty, "launch of a CUDA graph has", "launches of CUDA graphs have") +
+                       " no GPU record: it had not completed, or what the graph ran was not recorded"});
+}
+
 // Operations that began before the call that launched them.
 struct early_operations {
     std::uint64_t count = 0;
@@ -218,6 +235,47 @@ void add_early_operations(const timeline& data, std::vector<capture_note>& out) 
                          static_cast<double>(early.longest_ns) / 1e6)});
 }
 
+// A stream runs one operation after another, nodes of a graph excepted. The next kernel may begin a little before the
+// end, if the program lets it. So the time of an operation is not credible that goes on for longer than that beside
+// later ones of its stream, or after they have ended.
+void add_overlong_operations(const timeline& data, std::vector<capture_note>& out) {
+    constexpr std::int64_t tolerance_ns = 20'000;
+    constexpr std::int64_t longest_beside_ns = 100'000;
+    constexpr double share_that_matters = 0.01;
+    struct latest {
+        std::uint32_t op = npos;
+        bool is_counted = false;
+    };
+    std::vector<latest> running(data.places.size());
+    std::uint64_t count = 0;
+    std::int64_t excess_ns = 0;
+    std::int64_t all_ns = 0;
+    for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+        const gpu_op& op = data.ops[i];
+        all_ns += op.end_ns - op.start_ns;
+        latest& before = running[op.place];
+        if (before.op != npos && data.ops[before.op].end_ns > op.start_ns + tolerance_ns) {
+            const gpu_op& around = data.ops[before.op];
+            const std::int64_t beside_ns = around.end_ns - op.start_ns;
+            const bool is_of_graph = around.launch == op.launch || around.graph_node != npos || op.graph_node != npos;
+            const bool outlives = around.end_ns > op.end_ns + tolerance_ns || beside_ns > longest_beside_ns;
+            if (outlives && !before.is_counted && !is_of_graph && op.start_ns > around.start_ns) {
+                before.is_counted = true;
+                ++count;
+                excess_ns += beside_ns;
+            }
+        }
+        if (before.op == npos || op.end_ns > data.ops[before.op].end_ns) before = {i, false};
+    }
+    if (count == 0) return;
+    const bool matters = static_cast<double>(excess_ns) > share_that_matters * static_cast<double>(all_ns);
+    out.push_back({matters ? note_weight::warning : note_weight::detail,
+                   counted(count, "operation goes on", "operations go on") +
+                       fmt::format(" while later ones of the same stream run, for {:.3f} ms of the {:.3f} of all "
+                                   "operations: that cannot be, so times are too long",
+                                   static_cast<double>(excess_ns) / 1e6, static_cast<double>(all_ns) / 1e6)});
+}
+
 }  // namespace
 
 bool is_clock_off(const timeline& data) { return early_operations(data).are_many(data); }
@@ -232,7 +290,9 @@ std::vector<capture_note> capture_notes(const timeline& data) {
                                                  " passed over"});
     }
     if (quality.launches_without_completion != 0) out.push_back(unfinished(data));
+    add_empty_graphs(data, out);
     add_early_operations(data, out);
+    add_overlong_operations(data, out);
     for (const notice& known : notices) {
         const std::string& text = data.property(known.property);
         if (!text.empty()) out.push_back({known.weight, text});

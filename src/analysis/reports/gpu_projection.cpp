@@ -474,6 +474,21 @@ std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, cons
     return break_down(of->data, of->att, of->step_function, of->scope);
 }
 
+namespace {
+
+// Where a capture has no range, the table that has something.
+void name_operators(report_part& out, const timeline& data) {
+    table& ranges = out.tables.front();
+    if (ranges.instead.empty() || !ranges.rows.empty()) return;
+    const auto count = std::count_if(data.ranges.begin(), data.ranges.end(),
+                                     [](const timeline_range& range) { return range.is_operator; });
+    if (count == 0) return;
+    ranges.instead +=
+        fmt::format("; --report pytorch_ops has the {} operator{} of PyTorch", count, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {
     std::optional<row_limits> for_people;
     if (input.for_people) for_people = row_limits{.most = input.rows, .deepest = input.deepest};
@@ -484,6 +499,7 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
         [&] {
             out = gpu_projection_part(project(shown.data(), shown.att(), input.projected),
                                       step_figures_of(shown, input), for_people);
+            name_operators(out, shown.data());
             out.no_range = largest_without_range(shown.data(), shown.att(), input);
             if (input.for_people && !out.no_range.empty()) out.reading_notes.push_back(no_range_note(out.no_range));
         },

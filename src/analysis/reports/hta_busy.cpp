@@ -70,7 +70,7 @@ table comm_comp_overlap_report(const report_input& input) {
             out.rows.push_back(std::move(row));
         }
     }
-    return or_none(std::move(out), "no communication kernel was recorded");
+    return or_none(std::move(out), "no communication was recognised; --communication names kernels that are");
 }
 
 table idle_time_breakdown_report(const report_input& input) {

@@ -20,7 +20,9 @@ std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style nam
         std::string_view symbol;
         bool one_symbol = true;
         std::uint32_t registers_per_thread = 0;
+        op_class kind = op_class::compute;
     };
+    const op_classifier class_of(data);
     text_ids texts;
     std::map<std::uint32_t, instances> by_name;
     std::map<std::uint32_t, instances> by_graph;
@@ -35,6 +37,7 @@ std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style nam
             if (kernel.durations_ns.empty()) {
                 kernel.registers_per_thread = record.registers_per_thread;
                 kernel.symbol = symbol;
+                kernel.kind = class_of(op);
             }
             kernel.one_symbol = kernel.one_symbol && kernel.symbol == symbol;
             kernel.durations_ns.push_back(op.end_ns - op.start_ns);
@@ -52,7 +55,7 @@ std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style nam
         row.time = summarize(kernel.durations_ns);
         row.share = share_of(row.time.total_ns, total_ns);
         row.registers_per_thread = kernel.registers_per_thread;
-        if (is_communication_kernel(kernel.symbol)) row.kind = op_class::communication;
+        row.kind = kernel.kind;
         rows.push_back(std::move(row));
     };
     for (const auto& [text, kernel] : by_name) add_row(texts.text(text), kernel);

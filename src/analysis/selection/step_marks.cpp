@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/selection/step_marks.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -13,6 +11,7 @@
 #include "analysis/projection/segment.hpp"
 #include "analysis/selection/step_choice.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "analysis/steps/step_parts.hpp"
 #include "base/json_text.hpp"
 #include "base/suggestion.hpp"
 #include "record/range_name.hpp"
@@ -21,26 +20,14 @@
 namespace prof {
 namespace {
 
-bool is_like(const std::string& pattern, const std::string& text) {
-    return text == pattern || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-}
-
-bool is_in_domain(const range_name& wanted, const timeline& data, std::uint16_t domain) {
-    if (!wanted.domain) return true;
-    return is_like(*wanted.domain, domain == 0 ? "default" : data.domains[domain].name);
-}
-
 // The moments at which a range of the name was pushed, by time.
 std::vector<const timeline_range*> beginnings(const timeline& data, const range_name& wanted) {
-    std::unordered_map<std::uint32_t, bool> known;  // by name
+    std::unordered_map<std::uint64_t, bool> known;  // domain << 32 | name
     std::vector<const timeline_range*> out;
     for (const timeline_range& range : data.ranges) {
-        if (range.style != range_style::push_pop || !is_in_domain(wanted, data, range.domain)) continue;
-        const auto [found, is_new] = known.try_emplace(range.name, false);
-        if (is_new) {
-            const std::string name(data.name(range.name));
-            found->second = is_like(wanted.name, name) || wanted.name == fold_digits(name);
-        }
+        if (range.style != range_style::push_pop) continue;
+        const auto [found, is_new] = known.try_emplace(std::uint64_t{range.domain} << 32 | range.name, false);
+        if (is_new) found->second = is_named(data, range, wanted);
         if (found->second) out.push_back(&range);
     }
     return out;

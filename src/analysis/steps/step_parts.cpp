@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/steps/step_parts.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "analysis/projection/segment.hpp"
+#include "base/near_search.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -18,15 +22,31 @@ bool is_of_compiler(const timeline& data, const timeline_range& range) {
 
 }  // namespace
 
+bool is_named(const timeline& data, const timeline_range& range, const range_name& wanted) {
+    const auto is_like = [](const std::string& pattern, const std::string& text) {
+        return text == pattern || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+    };
+    if (wanted.domain && !is_like(*wanted.domain, range.domain == 0 ? "default" : data.domains[range.domain].name)) {
+        return false;
+    }
+    const std::string name(data.name(range.name));
+    return is_like(wanted.name, name) || wanted.name == fold_digits(name);
+}
+
 bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of) {
     const std::string_view name = data.name(range.name);
     if (is_phase(data, range)) return name == step_phase;
-    if (name.starts_with("ProfilerStep#") || (!name.empty() && name == data.property("step_range"))) return true;
+    if (name.starts_with("ProfilerStep#")) return true;
+    if (const std::string_view step_range = data.property("step_range"); !step_range.empty()) {
+        if (is_named(data, range, parse_range_name(step_range).value_or(range_name(std::string(step_range))))) {
+            return true;
+        }
+    }
     return of.range_is_step && segment_text(data, range, true) == of.range;
 }
 
 step_parts::step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only)
-    : data_(data), att_(att), steps_(of), step_by_time_(of.steps) {
+    : data_(data), att_(att), steps_(of) {
     has_phases_ = phases_only || std::any_of(data.ranges.begin(), data.ranges.end(), [&](const timeline_range& range) {
                       return is_phase(data, range) && !att.hidden.contains(range) &&
                              data.name(range.name) != startup_phase && !is_of_compiler(data, range);
@@ -34,6 +54,11 @@ step_parts::step_parts(const timeline& data, const attribution& att, const whole
 }
 
 std::uint32_t step_parts::of(std::uint32_t op) {
+    const std::uint32_t part = of_ranges(op);
+    return part != 0 || has_phases_ ? part : of_operators(op);
+}
+
+std::uint32_t step_parts::of_ranges(std::uint32_t op) {
     const std::size_t step = has_phases_ ? 0 : step_of(op);
     const auto find = [&] { return has_phases_ ? phase_of(op) : range_of(op, step); };
     if (att_.captured[op] != npos) return find();
@@ -46,11 +71,55 @@ std::uint32_t step_parts::of(std::uint32_t op) {
     return known.part;
 }
 
+std::uint32_t step_parts::of_operators(std::uint32_t op) {
+    const std::uint32_t launch = data_.ops[op].launch;
+    if (launch == npos) return 0;
+    switch (autograd_part_of(data_.api_calls[launch].torch_open)) {
+        case autograd_part::forward:
+            return numbered("forward");
+        case autograd_part::backward:
+            return numbered("backward");
+        case autograd_part::unknown:
+        case autograd_part::none:
+            break;
+    }
+    return 0;
+}
+
+// A backward node decides, however deep: checkpointing computes forward again in it.
+step_parts::autograd_part step_parts::autograd_part_of(std::uint32_t torch_node) {
+    autograd_parts_.resize(data_.torch_nodes.size());
+    std::vector<std::uint32_t> path;
+    std::uint32_t at = torch_node;
+    for (; at != npos && autograd_parts_[at] == autograd_part::unknown; at = data_.torch_nodes[at].below) {
+        path.push_back(at);
+    }
+    autograd_part part = at == npos ? autograd_part::none : autograd_parts_[at];
+    for (auto node = path.rbegin(); node != path.rend(); ++node) {
+        const timeline_range& range = data_.ranges[data_.torch_nodes[*node].range];
+        if (range.is_operator && part != autograd_part::backward) {
+            const auto [known, is_new] = is_node_.try_emplace(range.name, false);
+            if (is_new) known->second = is_backward_node(data_.name(range.name));
+            if (known->second) {
+                part = autograd_part::backward;
+            } else if (range.sequence >= 0) {
+                part = autograd_part::forward;
+            }
+        }
+        autograd_parts_[*node] = part;
+    }
+    return part;
+}
+
 // The number of steps that had begun when the operation was launched.
 std::size_t step_parts::step_of(std::uint32_t op) {
     const std::uint32_t launch = data_.ops[op].launch;
     if (launch == npos) return 0;
-    return step_by_time_.begun(data_.api_calls[launch].start_ns);
+    const std::int64_t launched_ns = data_.api_calls[launch].start_ns;
+    latest_step_ = partition_point_near(steps_.steps.size(), latest_step_, [&](std::size_t step) {
+        return steps_.steps[step].host_start_ns() <= launched_ns;
+    });
+    return latest_step_;
 }
 
 std::uint32_t step_parts::phase_of(std::uint32_t op) {
@@ -74,7 +143,7 @@ std::uint32_t step_parts::phase_of(std::uint32_t op) {
 
 // `step`: step_of() the operation.
 std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
-    const std::int64_t begin_ns = step == 0 ? INT64_MIN : steps_.steps[step - 1].start_ns;
+    const std::int64_t begin_ns = step == 0 ? INT64_MIN : steps_.steps[step - 1].host_start_ns();
     const timeline_range* outermost = nullptr;
     bool is_inside = true;
     for_each_replayed_range(att_, op,
@@ -88,7 +157,7 @@ std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
 }
 
 bool step_parts::is_step(const timeline_range& range) {
-    const auto [found, is_new] = is_step_.try_emplace(range.name, false);
+    const auto [found, is_new] = is_step_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, false);
     if (is_new) found->second = is_step_range(data_, range, steps_);
     return found->second;
 }
@@ -96,13 +165,15 @@ bool step_parts::is_step(const timeline_range& range) {
 std::uint32_t step_parts::numbered(const timeline_range& range) {
     const auto [known, is_new] = by_name_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, 0);
     if (is_new) {
-        std::string text = has_phases_ ? std::string(data_.name(range.name)) : segment_text(data_, range, true);
-        const auto [number, is_first] =
-            by_text_.try_emplace(std::move(text), static_cast<std::uint32_t>(names_.size()));
-        if (is_first) names_.push_back(number->first);
-        known->second = number->second;
+        known->second = numbered(has_phases_ ? std::string(data_.name(range.name)) : segment_text(data_, range, true));
     }
     return known->second;
+}
+
+std::uint32_t step_parts::numbered(std::string text) {
+    const auto [number, is_first] = by_text_.try_emplace(std::move(text), static_cast<std::uint32_t>(names_.size()));
+    if (is_first) names_.push_back(number->first);
+    return number->second;
 }
 
 }  // namespace prof

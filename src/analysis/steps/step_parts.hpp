@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of its step to which a GPU operation belongs: the outermost phase below the step for which it counts. In a
-// capture without phases, the outermost of the program's ranges inside the step. One thread.
+// capture without phases, the outermost of the program's ranges inside the step; where it is in none, `backward` if a
+// backward node of PyTorch launched it, and `forward` if an operator did for which autograd made a node. One thread.
 #pragma once
 
 #include <array>
@@ -12,8 +13,8 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/steps/step_search.hpp"
 #include "analysis/steps/whole_steps.hpp"
+#include "record/range_name.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -22,7 +23,12 @@ inline constexpr std::string_view step_phase = "step";
 inline constexpr std::string_view startup_phase = "startup";
 inline constexpr std::string_view compilation_phase = "compilation";
 
-// Whether the range is a step itself: one of the phases "step", ProfilerStep#N, or the range that the steps are.
+// Whether the name that a user has chosen means the range: its own name, its name with # for numbers, or a shell
+// pattern.
+bool is_named(const timeline& data, const timeline_range& range, const range_name& wanted);
+
+// Whether the range is a step itself: one of the phases "step", ProfilerStep#N, what step_range names, or the range
+// that the steps are.
 bool is_step_range(const timeline& data, const timeline_range& range, const whole_steps& of);
 
 class step_parts {
@@ -45,21 +51,29 @@ private:
     };
 
     std::size_t step_of(std::uint32_t op);
+    std::uint32_t of_ranges(std::uint32_t op);
     std::uint32_t phase_of(std::uint32_t op);
     std::uint32_t range_of(std::uint32_t op, std::size_t step);
     bool is_step(const timeline_range& range);
     std::uint32_t numbered(const timeline_range& range);
+    std::uint32_t numbered(std::string text);
+    // What PyTorch's operators say of a launch, by an index into torch_nodes.
+    enum class autograd_part : std::uint8_t { unknown, none, forward, backward };
+    autograd_part autograd_part_of(std::uint32_t torch_node);
+    std::uint32_t of_operators(std::uint32_t op);
 
     const timeline& data_;
     const attribution& att_;
     const whole_steps& steps_;
     bool has_phases_ = false;
-    step_search step_by_time_;
+    std::size_t latest_step_ = 0;  // what step_of() returned last
     std::array<known_part, 64> known_;
+    std::vector<autograd_part> autograd_parts_;        // by index into torch_nodes
+    std::unordered_map<std::uint32_t, bool> is_node_;  // by name
     std::vector<std::string> names_{std::string()};
     std::unordered_map<std::string, std::uint32_t> by_text_;
     std::unordered_map<std::uint64_t, std::uint32_t> by_name_;  // domain << 32 | name
-    std::unordered_map<std::uint32_t, bool> is_step_;           // by name
+    std::unordered_map<std::uint64_t, bool> is_step_;           // likewise
 };
 
 }  // namespace prof

@@ -26,7 +26,9 @@ namespace {
 constexpr std::int64_t clock_tolerance_ns = 1'000;  // by which the clocks of host and GPU may differ
 // Above this a call that launches was held up, and an operation waited for another stream.
 constexpr std::int64_t held_up_ns = 20'000;
-constexpr std::int64_t longest_hand_over_ns = 10'000;  // from an operation's end to one of another stream that needs it
+// From an operation's end to one of another stream that needs it, on NVIDIA's GPUs, and at most on any.
+constexpr std::int64_t usual_longest_hand_over_ns = 10'000;
+constexpr std::int64_t most_hand_over_ns = 60'000;
 // A GPU's queue holds about 1,024 launches. A launch waits only if the operation for which it waits is far ahead.
 constexpr std::uint32_t least_queue = 500;
 constexpr std::size_t most_looked_at = 512;
@@ -39,6 +41,19 @@ std::int32_t narrow(std::int64_t ns) noexcept {
 
 std::int64_t median_or(std::vector<std::int64_t> values, std::int64_t otherwise) {
     return values.empty() ? otherwise : static_cast<std::int64_t>(median(std::move(values)));
+}
+
+// The longest time of a hand-over, of the times between operations that neither their launch nor their stream explains
+// and the latest end in another stream. Hand-overs take nearly the same time, on AMD's GPUs 12 to 19 us; coincidences
+// take any.
+std::int64_t longest_hand_over(std::vector<std::int64_t> times_ns) {
+    constexpr std::size_t least = 4;
+    std::erase_if(times_ns, [](std::int64_t ns) { return ns <= usual_longest_hand_over_ns; });
+    if (times_ns.size() < least) return usual_longest_hand_over_ns;
+    std::sort(times_ns.begin(), times_ns.end());
+    const std::int64_t middle_ns = times_ns[times_ns.size() / 2];
+    const std::int64_t spread_ns = times_ns[times_ns.size() * 3 / 4] - times_ns[times_ns.size() / 4];
+    return spread_ns * 2 <= middle_ns ? middle_ns * 2 : usual_longest_hand_over_ns;
 }
 
 }  // namespace
@@ -594,6 +609,12 @@ std::uint32_t dependency_graph::latest_stream_need(std::uint32_t op) const noexc
 }
 
 void dependency_graph::find_needs() {
+    struct unexplained {
+        std::uint32_t op;
+        std::uint32_t other;
+        std::int64_t after_ns;
+    };
+    std::vector<unexplained> perhaps_handed_over;
     std::vector<std::uint32_t> latest(data_->places.size(), npos);
     for (std::size_t position = 0; position < order_.size(); ++position) {
         const std::uint32_t index = order_[position];
@@ -637,9 +658,6 @@ void dependency_graph::find_needs() {
             needs.after_previous_ns = narrow(after_previous_ns);
         } else if (is_launched || after_launch_ns <= latency_ns) {
             needs.after_launch_ns = narrow(after_launch_ns);
-        } else if (const std::uint32_t other = elsewhere(position); other != npos) {
-            needs.other = other;
-            needs.after_other_ns = narrow(op.start_ns - data_->ops[other].end_ns);
         } else {
             std::int64_t ready_ns = INT64_MIN;
             if (after_previous_ns != INT64_MAX) ready_ns = op.start_ns - after_previous_ns + needs.after_previous_ns;
@@ -647,7 +665,23 @@ void dependency_graph::find_needs() {
                 ready_ns = std::max(ready_ns, op.start_ns - after_launch_ns + needs.after_launch_ns);
             }
             if (ready_ns != INT64_MIN) needs.extra_ns = op.start_ns - ready_ns;
+            const std::uint32_t other = elsewhere(position);
+            if (other != npos) {
+                perhaps_handed_over.push_back({index, other, op.start_ns - data_->ops[other].end_ns});
+            }
         }
+    }
+    std::vector<std::int64_t> times_ns;
+    for (const unexplained& each : perhaps_handed_over) {
+        if (times_ns.size() < most_samples) times_ns.push_back(each.after_ns);
+    }
+    const std::int64_t longest_ns = longest_hand_over(std::move(times_ns));
+    for (const unexplained& each : perhaps_handed_over) {
+        if (each.after_ns > longest_ns) continue;
+        op_needs& needs = ops_[each.op];
+        needs.other = each.other;
+        needs.after_other_ns = narrow(each.after_ns);
+        needs.extra_ns = {};
     }
 }
 
@@ -666,7 +700,7 @@ std::uint32_t dependency_graph::elsewhere(std::size_t position) const {
         const gpu_op& other = data_->ops[index];
         if (other.place == op.place || other.end_ns > op.start_ns || !is_launched_before(index, order_[position]))
             continue;
-        if (op.start_ns - other.end_ns > longest_hand_over_ns) continue;
+        if (op.start_ns - other.end_ns > most_hand_over_ns) continue;
         if (found == npos || other.end_ns > data_->ops[found].end_ns) found = index;
     }
     return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for communication that computing waits for: the time of NCCL's kernels that nothing hides. One process cannot
+// Looks for communication that computing waits for: the time of its kernels that nothing hides. One process cannot
 // see whether they transfer or wait for another rank.
 #include "diagnose/rules/rule.hpp"
 

@@ -113,6 +113,7 @@ extern const rule blocking_copies_rule;
 extern const rule small_copies_rule;
 extern const rule allocation_rule;
 extern const rule compilation_rule;
+extern const rule graph_capture_rule;
 extern const rule host_code_rule;
 extern const rule launch_bound_rule;
 extern const rule communication_rule;

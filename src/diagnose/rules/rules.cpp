@@ -59,10 +59,10 @@ std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
 }
 
 std::span<const rule> all_rules() noexcept {
-    static const std::array rules{data_loader_rule,   synchronization_rule, pageable_copies_rule, blocking_copies_rule,
-                                  small_copies_rule,  allocation_rule,      compilation_rule,     host_code_rule,
-                                  launch_bound_rule,  communication_rule,   copy_overlap_rule,    precision_rule,
-                                  serial_streams_rule};
+    static const std::array rules{data_loader_rule,  synchronization_rule, pageable_copies_rule, blocking_copies_rule,
+                                  small_copies_rule, allocation_rule,      compilation_rule,     graph_capture_rule,
+                                  host_code_rule,    launch_bound_rule,    communication_rule,   copy_overlap_rule,
+                                  precision_rule,    serial_streams_rule};
     return rules;
 }
 

@@ -183,9 +183,9 @@ class Capture(_Closable):
         return _drops(of.handle, lib.prof_capture_drop_count, lib.prof_capture_get_drop)
 
     def report(self, name: str = "gpu-projection", **options: Any) -> Report:
-        """The report of that name, with the options of `prof report`: fold, adopt, nvtx_domain_include,
-        nvtx_domain_exclude, kernel_names, rows, depth, width, sort, limit; of a part: range (one or a list), steps
-        ("3:8"), skip_first, from_, to, step_range. reports() names them all."""
+        """The report of that name, with the options of `prof report`: fold, adopt, communication,
+        nvtx_domain_include, nvtx_domain_exclude, kernel_names, rows, depth, width, sort, limit; of a part: range (one or
+        a list), steps ("3:8"), skip_first, from_, to, step_range. reports() names them all."""
         return Report(self, name, _pairs(options))
 
     def summary(self, **options: Any) -> Summary:

@@ -32,9 +32,13 @@ public:
             if (!damage.is_end && scanner_.resume()) read_events_on();
         }
         refuse_others();
-        capture_contents out = contents_.finish(head_);
-        describe_damage(out);
-        return out;
+        try {
+            capture_contents out = contents_.finish(head_);
+            describe_damage(out);
+            return out;
+        } catch (const mixed_processes& mixed) {
+            throw error(of_several(mixed));
+        }
     }
 
 private:
@@ -121,6 +125,18 @@ private:
         throw error(fmt::format("{}, and none of its {} events is of PyTorch's profiler", what, contents_.events()));
     }
 
+    std::string of_several(const mixed_processes& mixed) const {
+        std::string pids;
+        for (std::size_t i = 0; i < std::min<std::size_t>(mixed.pids.size(), 8); ++i) {
+            pids += fmt::format("{}{}", i == 0 ? "" : ", ", mixed.pids[i]);
+        }
+        return fmt::format(
+            "{} was merged of {} processes (pid {}{}) that number their launches alike, and its GPU operations do not "
+            "name theirs: give the traces that were merged, or split it by process and GPU: jq '.traceEvents |= "
+            "map(select(.pid == {} or .args.device == 0))'",
+            path_, mixed.pids.size(), pids, mixed.pids.size() > 8 ? ", …" : "", mixed.pids.front());
+    }
+
     std::string why_it_ends() const { return text_.failure().empty() ? std::string() : ": " + text_.failure(); }
 
     void describe_damage(capture_contents& out) {
@@ -173,6 +189,38 @@ bool is_json(std::string_view begin) {
 }
 
 }  // namespace
+
+std::string foreign_format(const std::string& path) {
+    struct signature {
+        std::string_view begin;
+        std::string_view what;
+    };
+    constexpr std::array signatures = {
+        signature{"PK\x03\x04", "a zip archive; unpack it and give the trace in it"},
+        signature{"BZh", "compressed by bzip2; unpack it (bunzip2)"},
+        signature{"\x28\xB5\x2F\xFD", "compressed by zstd; unpack it (unzstd)"},
+        signature{"\xFD"
+                  "7zXZ",
+                  "compressed by xz; unpack it (unxz)"},
+        signature{"7z\xBC\xAF\x27\x1C", "a 7z archive; unpack it and give the trace in it"},
+        signature{"SQLite format 3", "an SQLite database, as Nsight Systems and rocprof export it; prof reads none"},
+    };
+    const std::string begin = beginning_of(path, 512);
+    for (const signature& known : signatures) {
+        if (begin.starts_with(known.begin)) return std::string(known.what);
+    }
+    constexpr std::size_t tar_mark = 257;
+    if (begin.size() > tar_mark && begin.compare(tar_mark, 5, "ustar") == 0) {
+        return "a tar archive; unpack it and give the trace in it";
+    }
+    const std::string_view name = path;
+    if (name.ends_with(".xplane.pb")) return "a profile of XLA's (XSpace); give the *.trace.json.gz beside it";
+    if (name.ends_with(".nsys-rep") || name.ends_with(".qdrep")) return "a report of Nsight Systems; prof reads none";
+    if (name.ends_with(".pftrace") || name.ends_with(".perfetto-trace")) {
+        return "a trace in Perfetto's own format; prof reads traces in JSON";
+    }
+    return {};
+}
 
 bool may_be_trace(const std::string& path) { return is_json(beginning_of(path, 256)); }
 

@@ -19,6 +19,10 @@ bool may_be_trace(const std::string& path);
 // Whether such a file also has a word of a trace's head, or of an event, in its first 64 KB of text.
 bool begins_like_trace(const std::string& path);
 
+// What the file is, and what to do: it has a format that is known and not read. "": it is nothing known, or cannot be
+// read.
+std::string foreign_format(const std::string& path);
+
 // Throws prof::error if the file cannot be opened, is no trace, or is a trace of something else. Damage is skipped and
 // described in `warnings`; everything intact is kept.
 capture_contents read_trace(const std::string& path, progress_observer* progress = nullptr);

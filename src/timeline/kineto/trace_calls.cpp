@@ -88,6 +88,7 @@ trace_call call_of(api_domain domain, std::string_view name, std::int64_t cbid) 
     const launch_kind kind = kind_of_call(out.domain, out.cbid);
     out.kind = class_of_call(kind);
     out.launches_kernel = kind == launch_kind::kernel;
+    out.ends_capture = name.ends_with("StreamEndCapture");
     out.is_recorded = kind != launch_kind::none && kind != launch_kind::instantiation && !is_sync(kind);
     return out;
 }

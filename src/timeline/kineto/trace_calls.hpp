@@ -14,6 +14,7 @@ struct trace_call {
     std::uint32_t cbid = 0;
     api_class kind = api_class::launch;
     bool launches_kernel = false;
+    bool ends_capture = false;  // of a stream into a graph
     // Whether libprof records the function. Another one counts as a launch if it has put work on a GPU.
     bool is_recorded = false;
     bool is_hip = false;  // of AMD's runtime: has the id of the function of CUDA's that does the same

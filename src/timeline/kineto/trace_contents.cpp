@@ -16,16 +16,19 @@
 namespace prof {
 namespace {
 
-constexpr std::uint32_t only_epoch = 1;
-
 // libprof draws what does not fit a thread's row on rows of its own (export/chrome/trace_parts.hpp).
 constexpr std::int64_t spill_row_step = 10'000'000;
 
 std::uint32_t low_half(std::int64_t value) noexcept { return static_cast<std::uint32_t>(value); }
 
-// Ids of 32 bits; libprof numbers those of further attachments on.
-std::uint64_t key_of(std::uint64_t correlation) noexcept {
-    return correlation == 0 ? 0 : correlation_key(only_epoch, 0) + correlation;
+// Ids of 32 bits, of each process its own; libprof numbers those of further attachments on.
+std::uint64_t key_of(std::uint64_t correlation, std::uint32_t process) noexcept {
+    return correlation == 0 ? 0 : correlation_key(only_epoch + process, 0) + correlation;
+}
+
+// From one event to another one.
+bool is_arrow(const trace_event& event) noexcept {
+    return event.phase == 's' || event.phase == 't' || event.phase == 'f';
 }
 
 // What PyTorch's profiler makes ranges of in newer versions.
@@ -82,16 +85,16 @@ payload_value payload_of(const std::string& text) {
 
 }  // namespace
 
-void trace_contents::add(const trace_event& event) {
+void trace_contents::add(trace_event& event) {
     using enum trace_category;
     ++events_;
+    if (!event.process.empty()) event.at.process = process_number(event.process);
     if (event.category != none && event.category != unknown) has_known_ = true;
     switch (event.category) {
         case none:
-            if (event.phase == 'M') add_metadata(event);
-            return;
+            return event.phase == 'M' ? add_metadata(event) : count_without_category(event);
         case unknown:
-            return count_unused(event);
+            return is_arrow(event) ? void() : count_unused(event);
         case kernel:
             if (has_span(event)) add_kernel(event);
             return;
@@ -150,12 +153,43 @@ void trace_contents::count_unused(const trace_event& event) {
     ++unused_[kind];
 }
 
+// PyTorch's profilers give a category to all but metadata and a few moments in time.
+void trace_contents::count_without_category(const trace_event& event) {
+    constexpr std::size_t most_rows = 1024;
+    if (event.phase != 'X' && event.phase != 'B') return;
+    const trace_place row{.pid = event.at.pid, .process = event.at.process};
+    if (without_category_.size() < most_rows || without_category_.contains(row)) ++without_category_[row];
+}
+
+std::uint32_t trace_contents::process_number(std::string_view text) {
+    constexpr std::size_t most = 65'536;
+    if (const auto known = processes_.find(text); known != processes_.end()) return known->second;
+    if (processes_.size() == most) return most;
+    return processes_.try_emplace(std::string(text), static_cast<std::uint32_t>(processes_.size() + 1)).first->second;
+}
+
+std::uint64_t trace_contents::correlation_of(const trace_event& event) const noexcept {
+    return key_of(event.args.correlation, event.at.process);
+}
+
+// Each process numbers autograd's nodes from 0 on.
+std::int64_t trace_contents::sequence_of(const trace_event& event, std::int64_t number) const noexcept {
+    constexpr std::int64_t most_of_process = std::int64_t{1} << 40;
+    return number < 0 || event.at.process == 0 ? number : number % most_of_process + event.at.process * most_of_process;
+}
+
+// number_gpus() replaces it by the number that is shown.
+std::uint32_t trace_contents::gpu_number(const trace_event& event, std::int64_t device) {
+    const auto next = static_cast<std::uint32_t>(gpu_numbers_.size());
+    return gpu_numbers_.try_emplace({event.at.process, low_half(device)}, next).first->second;
+}
+
 void trace_contents::add_metadata(const trace_event& event) {
     constexpr std::size_t most_names = 4;
     if (event.name == "process_name") {
-        process_names_.try_emplace(event.at.pid, event.args.name);
+        process_names_.try_emplace({.pid = event.at.pid, .process = event.at.process}, event.args.name);
     } else if (event.name == "thread_name") {
-        std::vector<std::string>& names = thread_names_[{event.at.pid, event.at.tid}];
+        std::vector<std::string>& names = thread_names_[event.at];
         if (names.size() < most_names) names.push_back(event.args.name);
     }
 }
@@ -183,7 +217,7 @@ trace_contents::host_thread& trace_contents::thread_at(const trace_place& place)
     trace_place at = place;
     if (is_of_libprof_ && at.tid >= 0) at.tid %= spill_row_step;
     if (latest_thread_ < threads_.size() && threads_[latest_thread_].at == at) return threads_[latest_thread_];
-    const auto [known, is_new] = thread_index_.try_emplace({at.pid, at.tid}, threads_.size());
+    const auto [known, is_new] = thread_index_.try_emplace(at, threads_.size());
     if (is_new) threads_.push_back({.at = at});
     latest_thread_ = known->second;
     return threads_[latest_thread_];
@@ -201,7 +235,7 @@ void trace_contents::add_range(const trace_event& event) {
     if (event.category == trace_category::module) {
         item.kind = trace_item_kind::module;
         item.domain = domain_id(module_domain);
-        item.sequence = event.args.next_sequence;
+        item.sequence = sequence_of(event, event.args.next_sequence);
         if (item.sequence < 0) payload = {};  // what it made would go on without an end
     } else {
         item.domain = domain_id(event.args.domain);
@@ -212,7 +246,7 @@ void trace_contents::add_range(const trace_event& event) {
         }
         if (event.category == trace_category::cpu_op && !is_annotation(event.name)) {
             item.kind = trace_item_kind::torch_op;
-            item.sequence = event.args.sequence;
+            item.sequence = sequence_of(event, event.args.sequence);
             item.is_backward = event.args.forward_thread > 0;
             has_ops_ = true;
         }
@@ -289,7 +323,7 @@ void trace_contents::add_call(const trace_event& event) {
     has_hip_ = has_hip_ || call.is_hip;
     trace_item item{.start_ns = *event.time_ns,
                     .end_ns = *event.time_ns + *event.duration_ns,
-                    .value = key_of(event.args.correlation),
+                    .value = correlation_of(event),
                     .name = name_id(event.args.kernel),
                     .cbid = call.cbid,
                     .domain = static_cast<std::uint16_t>(call.domain),
@@ -297,7 +331,8 @@ void trace_contents::add_call(const trace_event& event) {
                     .flags = static_cast<std::uint8_t>(call.kind),
                     .has_ended = event.args.has_returned,
                     .launches_kernel = call.launches_kernel,
-                    .is_recorded = call.is_recorded};
+                    .is_recorded = call.is_recorded,
+                    .ends_capture = call.ends_capture};
     if (call.is_hip) item.name = 0;  // of HIP's calls the argument is an address or a symbol
     thread_at(event.at).items.push_back(item);
 }
@@ -306,9 +341,9 @@ template <typename TRecord>
 void trace_contents::place_on_gpu(TRecord& record, const trace_event& event) {
     record.start_ns = static_cast<std::uint64_t>(*event.time_ns);
     record.end_ns = static_cast<std::uint64_t>(*event.time_ns + *event.duration_ns);
-    record.correlation = key_of(event.args.correlation);
+    record.correlation = correlation_of(event);
     record.graph_id = static_cast<std::uint32_t>(event.args.graph_id);
-    record.device = low_half(event.args.device >= 0 ? event.args.device : event.at.pid);
+    record.device = gpu_number(event, event.args.device >= 0 ? event.args.device : event.at.pid);
     record.stream = low_half(event.args.stream >= 0 ? event.args.stream : event.at.tid);
     record.context = low_half(event.args.context);
 }
@@ -342,8 +377,8 @@ void trace_contents::add_transfer(const trace_event& event) {
     read_transfer_name(event.name, transfer);
     if (event.args.from_device >= 0 && event.args.to_device >= 0) {
         transfer.kind = transfer_kind::memcpy_peer;
-        transfer.source_device = low_half(event.args.from_device);
-        transfer.destination_device = low_half(event.args.to_device);
+        transfer.source_device = gpu_number(event, event.args.from_device);
+        transfer.destination_device = gpu_number(event, event.args.to_device);
     }
 }
 

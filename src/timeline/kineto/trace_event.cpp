@@ -43,6 +43,7 @@ trace_category category_of(std::string_view name) {
         {"Trace", derived},
         {"ac2g", derived},
         {"async_cpu_to_gpu", derived},
+        {"async", derived},
         {"async_gpu", derived},
         {"fwdbwd", derived},
         {"forward_backward", derived},
@@ -141,8 +142,20 @@ void take_value(json_scanner& in, std::string& out) {
     if (out.size() > longest_value) out.clear();
 }
 
-// A row of the profiler itself has a text; it stays -1.
-void take_row(json_scanner& in, std::int64_t& out) { take(in, out); }
+// `text`: what stands before the number, if the row has a text.
+void take_row(json_scanner& in, std::int64_t& out, std::string* text) {
+    if (in.peek() != '"') return take(in, out);
+    const std::string_view row = in.string();
+    if (const auto number = parse_number<std::int64_t>(row)) {
+        out = *number;
+        return;
+    }
+    const std::size_t last = row.find_last_of(' ');
+    const auto number =
+        last == std::string_view::npos ? std::nullopt : parse_number<std::int64_t>(row.substr(last + 1));
+    if (number) out = *number;
+    if (text != nullptr) *text = number ? row.substr(0, last) : row;
+}
 
 using take_arg = void (*)(json_scanner&, trace_args&);
 
@@ -221,12 +234,12 @@ void read_args(json_scanner& in, trace_args& out) {
 
 void clear(trace_event& event) {
     // The texts keep their memory.
-    std::string texts[] = {std::move(event.other_category), std::move(event.name),        std::move(event.args.payload),
-                           std::move(event.args.name),      std::move(event.args.domain), std::move(event.args.call),
-                           std::move(event.args.kernel)};
+    std::string texts[] = {std::move(event.other_category), std::move(event.name),       std::move(event.process),
+                           std::move(event.args.payload),   std::move(event.args.name),  std::move(event.args.domain),
+                           std::move(event.args.call),      std::move(event.args.kernel)};
     event = {};
-    std::string* const places[] = {&event.other_category, &event.name,      &event.args.payload, &event.args.name,
-                                   &event.args.domain,    &event.args.call, &event.args.kernel};
+    std::string* const places[] = {&event.other_category, &event.name,        &event.process,   &event.args.payload,
+                                   &event.args.name,      &event.args.domain, &event.args.call, &event.args.kernel};
     for (std::size_t i = 0; i < std::size(texts); ++i) {
         texts[i].clear();
         *places[i] = std::move(texts[i]);
@@ -277,9 +290,9 @@ void read_event(json_scanner& in, trace_event& out) {
         } else if (key == "name") {
             take_text(in, out.name);
         } else if (key == "pid") {
-            take_row(in, out.at.pid);
+            take_row(in, out.at.pid, &out.process);
         } else if (key == "tid") {
-            take_row(in, out.at.tid);
+            take_row(in, out.at.tid, nullptr);
         } else if (key == "ts") {
             take_time(in, out.time_ns);
         } else if (key == "dur") {

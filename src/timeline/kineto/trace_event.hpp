@@ -3,6 +3,7 @@
 // needs, and no others. docs/guide/kineto.md lists the categories.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,12 +32,14 @@ enum class trace_category : std::uint8_t {
     not_used,         // known, and of no use here: memory's allocations, waits between streams
 };
 
-// A process or thread of an event. The profiler's own rows have texts in place of numbers.
+// A process or thread of an event. Rows may have texts in place of numbers: the profiler's own, and those of traces
+// that were merged (`[TP01-DP00] 84`). Of such a text the number at its end counts; -1: it has none.
 struct trace_place {
     std::int64_t pid = -1;
     std::int64_t tid = -1;
+    std::uint32_t process = 0;  // which of the processes that were merged (trace_contents.hpp); 0: they were not
 
-    friend bool operator==(const trace_place&, const trace_place&) = default;
+    friend auto operator<=>(const trace_place&, const trace_place&) = default;
 };
 
 // What an argument is used for is said where it is used. Absent numbers are 0, or -1 where 0 means something.
@@ -82,6 +85,7 @@ struct trace_event {
     std::string other_category;
     std::string name;
     trace_place at;
+    std::string process;                      // the text of `at.pid` without the number; "" if it is a number
     std::optional<std::int64_t> time_ns;      // since the trace's base
     std::optional<std::int64_t> duration_ns;  // may be negative
     std::uint64_t id = 0;

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <tuple>
+#include <unordered_set>
+#include <utility>
 
 #include "base/number.hpp"
 #include "record/label.hpp"
@@ -66,8 +69,13 @@ std::uint64_t leave_out_alike(std::vector<TRecord>& records, TKey&& key) {
 }  // namespace
 
 capture_contents trace_contents::finish(const trace_head& head) {
+    if (!is_of_libprof_) {
+        leave_out_far();
+        join_rows();
+    }
     leave_out_duplicates();
     settle_calls();
+    number_gpus();
     const std::int64_t first_ns = move_times(head.base_ns);
     out_.ticks = tick_source::monotonic_ns;
     const auto first = static_cast<std::uint64_t>(first_ns);
@@ -101,17 +109,215 @@ void trace_contents::settle_calls() {
     for (const transfer_record& r : out_.transfers) ops.emplace_back(r.correlation, 0U);
     for (const graph_record& r : out_.graphs) ops.emplace_back(r.correlation, 0U);
     std::sort(ops.begin(), ops.end());
+    const auto op_of = [&](const trace_item& item) {
+        const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(item.value, std::uint32_t{0}));
+        return item.value != 0 && op != ops.end() && op->first == item.value ? op : ops.end();
+    };
+    if (!is_of_libprof_) refuse_mixed_launches(ops);
+    find_captured([&](const trace_item& item) { return op_of(item) != ops.end(); });
     const std::uint32_t unseen = name_id("(not recorded)");
     for (host_thread& thread : threads_) {
         for (trace_item& item : thread.items) {
             if (item.kind != trace_item_kind::call) continue;
-            const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(item.value, std::uint32_t{0}));
-            const bool has_op = item.value != 0 && op != ops.end() && op->first == item.value;
-            if (!has_op && !item.is_recorded) item.kind = trace_item_kind::left_out;
+            const auto op = op_of(item);
+            if (op == ops.end() && !item.is_recorded) item.kind = trace_item_kind::left_out;
             if (!item.launches_kernel || item.name != 0) continue;
-            item.name = has_op ? op->second : unseen;
+            item.name = op != ops.end() ? op->second : unseen;
         }
         std::erase_if(thread.items, [](const trace_item& item) { return item.kind == trace_item_kind::left_out; });
+    }
+}
+
+// While a stream is captured, launches become nodes of a graph and run nothing. A trace does not name the stream of a
+// call, and autograd's threads launch into a stream that another thread captures. So between a call that begins a
+// capture and the same thread's call that ends it, those launches of the process are captured that no operation has.
+void trace_contents::find_captured(const std::function<bool(const trace_item&)>& has_op) {
+    struct boundary {
+        std::int64_t ns = 0;
+        bool begins = false;
+    };
+    std::map<std::uint32_t, std::vector<std::pair<std::int64_t, std::int64_t>>> captures;  // by process
+    for (const host_thread& thread : threads_) {
+        std::vector<boundary> boundaries;
+        for (const trace_item& item : thread.items) {
+            if (item.kind != trace_item_kind::call) continue;
+            if (item.flags == static_cast<std::uint8_t>(api_class::begins_graph_capture)) {
+                boundaries.push_back({item.start_ns, true});
+            } else if (item.ends_capture) {
+                boundaries.push_back({item.end_ns, false});
+            }
+        }
+        std::sort(boundaries.begin(), boundaries.end(),
+                  [](const boundary& a, const boundary& b) { return a.ns < b.ns; });
+        auto& of_process = captures[thread.at.process];
+        std::int64_t begun_ns = INT64_MIN;  // the trace may begin within one
+        bool is_open = !boundaries.empty() && !boundaries.front().begins;
+        for (const boundary& at : boundaries) {
+            if (is_open && !at.begins) of_process.emplace_back(begun_ns, at.ns);
+            if (at.begins && !is_open) begun_ns = at.ns;
+            is_open = at.begins;
+        }
+        if (is_open) of_process.emplace_back(begun_ns, INT64_MAX);
+    }
+    for (auto& [process, list] : captures) std::sort(list.begin(), list.end());
+    for (host_thread& thread : threads_) {
+        auto& list = captures[thread.at.process];
+        if (list.empty()) continue;
+        for (trace_item& item : thread.items) {
+            const bool launches = item.launches_kernel || item.flags == static_cast<std::uint8_t>(api_class::launch);
+            if (item.kind != trace_item_kind::call || !item.is_recorded || !launches || has_op(item)) continue;
+            // Captures overlap only where several threads capture at once: of those that have begun, some look back.
+            constexpr std::ptrdiff_t most_back = 8;
+            const auto after = std::upper_bound(list.begin(), list.end(), std::pair(item.start_ns, INT64_MAX));
+            for (std::ptrdiff_t back = 1; back <= std::min(after - list.begin(), most_back); ++back) {
+                item.is_captured = item.is_captured || item.start_ns < (after - back)->second;
+            }
+            if (item.is_captured) ++captured_;
+        }
+    }
+}
+
+// A process does not give one number to two launches. In a trace that was merged of several processes, they have the
+// same numbers, and nothing says to which of them a GPU operation belongs, unless its row names the process.
+void trace_contents::refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, std::uint32_t>>& ops) {
+    struct launching {
+        std::uint64_t key;
+        std::int64_t start_ns;
+        std::int64_t end_ns;
+        std::int64_t pid;
+        std::size_t thread;
+    };
+    std::vector<launching> list;
+    for (std::size_t at = 0; at < threads_.size(); ++at) {
+        for (const trace_item& item : threads_[at].items) {
+            if (item.kind != trace_item_kind::call || item.value == 0) continue;
+            list.push_back({item.value, item.start_ns, item.end_ns, threads_[at].at.pid, at});
+        }
+    }
+    std::sort(list.begin(), list.end(), [](const launching& a, const launching& b) {
+        return std::tie(a.key, a.start_ns, b.end_ns) < std::tie(b.key, b.start_ns, a.end_ns);
+    });
+    std::set<std::int64_t> mixed;
+    const launching* outer = nullptr;
+    for (const launching& call : list) {
+        const launching* const before = std::exchange(outer, &call);
+        if (before == nullptr || before->key != call.key) continue;
+        const bool is_inside = before->thread == call.thread && call.start_ns <= before->end_ns;
+        if (is_inside) {
+            outer = before;
+            continue;
+        }
+        const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(call.key, std::uint32_t{0}));
+        if (op == ops.end() || op->first != call.key) continue;
+        ++same_ids_;
+        if (before->pid != call.pid) mixed.insert({before->pid, call.pid});
+    }
+    if (mixed.empty()) return;
+    throw mixed_processes({mixed.begin(), mixed.end()});
+}
+
+// A time of 0, or one of another clock, would make the trace as long as that clock is old.
+void trace_contents::leave_out_far() {
+    constexpr std::int64_t week_ns = std::int64_t{7} * 24 * 3600 * 1'000'000'000;
+    const auto visit_all = [&](auto&& visit) {
+        visit(out_.kernels, [](const auto& r) { return static_cast<std::int64_t>(r.start_ns); });
+        visit(out_.transfers, [](const auto& r) { return static_cast<std::int64_t>(r.start_ns); });
+        for (host_thread& thread : threads_) visit(thread.items, [](const auto& item) { return item.start_ns; });
+    };
+    const auto for_each_start = [&](auto&& take) {
+        visit_all([&](const auto& list, auto&& start_of) {
+            for (const auto& each : list) take(start_of(each));
+        });
+    };
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
+    std::size_t count = 0;
+    for_each_start([&](std::int64_t ns) {
+        first_ns = std::min(first_ns, ns);
+        last_ns = std::max(last_ns, ns);
+        ++count;
+    });
+    constexpr std::size_t least = 3;  // of two, none lies apart
+    if (count < least || last_ns - first_ns <= week_ns) return;
+    std::vector<std::int64_t> starts_ns;
+    starts_ns.reserve(count);
+    for_each_start([&](std::int64_t ns) { starts_ns.push_back(ns); });
+    const auto middle = starts_ns.begin() + static_cast<std::ptrdiff_t>(starts_ns.size() / 2);
+    std::nth_element(starts_ns.begin(), middle, starts_ns.end());
+    const std::int64_t middle_ns = *middle;
+    visit_all([&](auto& list, auto&& start_of) {
+        far_ += std::erase_if(list, [&](const auto& each) {
+            const std::int64_t ns = start_of(each);
+            return ns < middle_ns - week_ns || ns > middle_ns + week_ns;
+        });
+    });
+    std::erase_if(out_.multiplications.list, [&](const matrix_call& call) {
+        return call.start_ns < middle_ns - week_ns || call.start_ns > middle_ns + week_ns;
+    });
+}
+
+// Rows of the host and of the GPU may begin with different texts (`rank 1 host 84`, `rank 1 GPU 0`). A row with GPU
+// work and without calls belongs to the process with calls whose text begins as its own does, or to the only one.
+void trace_contents::join_rows() {
+    if (processes_.empty()) return;
+    std::set<std::uint32_t> with_calls;
+    for (const host_thread& thread : threads_) {
+        if (std::any_of(thread.items.begin(), thread.items.end(),
+                        [](const trace_item& item) { return item.kind == trace_item_kind::call; })) {
+            with_calls.insert(thread.at.process);
+        }
+    }
+    std::map<std::uint32_t, std::string_view> texts;
+    for (const auto& [text, process] : processes_) texts.emplace(process, text);
+    const auto alike = [&](std::uint32_t a, std::uint32_t b) {
+        const std::string_view one = texts[a];
+        const std::string_view other = texts[b];
+        return std::mismatch(one.begin(), one.end(), other.begin(), other.end()).first - one.begin();
+    };
+    std::map<std::uint32_t, std::uint32_t> joined;
+    const auto join = [&](auto& records) {
+        for (auto& r : records) {
+            if (r.correlation == 0) continue;
+            const auto process = static_cast<std::uint32_t>(r.correlation >> 32) - only_epoch;
+            const auto [known, is_new] = joined.try_emplace(process, process);
+            if (is_new && !with_calls.contains(process)) {
+                std::ptrdiff_t most = with_calls.size() == 1 ? -1 : 0;
+                for (const std::uint32_t candidate : with_calls) {
+                    const std::ptrdiff_t length = alike(process, candidate);
+                    if (length == most) known->second = process;  // several are equally alike
+                    if (length > most) known->second = candidate;
+                    most = std::max(most, length);
+                }
+            }
+            r.correlation += (std::uint64_t{known->second} << 32) - (std::uint64_t{process} << 32);
+        }
+    };
+    join(out_.kernels);
+    join(out_.transfers);
+}
+
+// The GPU of a merged process has the number that the process gives it, or a free one if another process's GPU has
+// that: ranks of several hosts, or each with one visible GPU, call theirs 0.
+void trace_contents::number_gpus() {
+    std::vector<std::pair<std::uint32_t, std::int64_t>> by_number(gpu_numbers_.size());
+    for (const auto& [gpu, number] : gpu_numbers_) by_number[number] = gpu;
+    std::set<std::int64_t> taken;
+    for (const auto& gpu : by_number) taken.insert(gpu.second);
+    std::int64_t free = taken.empty() ? 0 : *taken.rbegin() + 1;
+    std::set<std::int64_t> given;
+    for (const auto& [process, number] : by_number) {
+        const std::int64_t shown = given.insert(number).second ? number : free++;
+        if (shown != number) ++renumbered_gpus_;
+        shown_gpus_.emplace_back(static_cast<std::uint32_t>(shown), static_cast<std::uint32_t>(number));
+    }
+    const auto move_to = [&](std::uint32_t& device) { device = shown_gpus_[device].first; };
+    for (kernel_record& r : out_.kernels) move_to(r.device);
+    for (graph_record& r : out_.graphs) move_to(r.device);
+    for (transfer_record& r : out_.transfers) {
+        move_to(r.device);
+        if (r.kind != transfer_kind::memcpy_peer) continue;
+        move_to(r.source_device);
+        move_to(r.destination_device);
     }
 }
 
@@ -156,7 +362,7 @@ std::int64_t trace_contents::move_times(std::int64_t base_ns) {
 
 // Of several names of a thread the one that autograd gave it counts: it was given later than the first.
 std::string trace_contents::thread_name(const trace_place& at) const {
-    const auto found = thread_names_.find({at.pid, at.tid});
+    const auto found = thread_names_.find(at);
     if (found == thread_names_.end() || found->second.empty()) return "thread " + std::to_string(at.tid);
     std::string name = system_name_of(found->second.front());
     for (const std::string& other : found->second) {
@@ -165,23 +371,47 @@ std::string trace_contents::thread_name(const trace_place& at) const {
     return name;
 }
 
-// Whether the thread's outermost ranges are mostly those that autograd's engine opens around backward nodes. Older
-// traces give all threads the process's name.
-bool trace_contents::works_for_others(const host_thread& thread, const std::vector<record>& records) const {
+bool trace_contents::is_node(const trace_item& item) {
+    if (item.kind != trace_item_kind::torch_op) return false;
+    const auto [known, is_new] = is_node_.try_emplace(item.name, false);
+    if (!is_new) return known->second;
+    const auto name = out_.names.find(item.name);
+    return known->second = name != out_.names.end() && is_backward_node(name->second);
+}
+
+// Whether autograd's engine runs backward nodes on the thread for another one. Older traces give all threads the
+// process's name. Where nodes have numbers, those count whose operator this thread has not run itself; where none has,
+// the thread's outermost time. The number of ranges decides nothing: any number of them may be short. REQUIRES: the
+// items are in order.
+bool trace_contents::works_for_others(const host_thread& thread) {
     if (thread.at.pid == thread.at.tid) return false;
-    std::uint64_t outermost = 0;
-    std::uint64_t of_engine = 0;
-    std::uint64_t depth = 0;
-    const auto modules = domains_.find(module_domain);
-    for (const record& r : records) {
-        if (modules != domains_.end() && r.domain == modules->second) continue;
-        if (r.kind == record_kind::range_pop) --depth;
-        if (r.kind != record_kind::range_push || depth++ != 0) continue;
-        ++outermost;
-        const auto name = out_.names.find(r.name);
-        if (name != out_.names.end() && name->second.starts_with(engine_prefix)) ++of_engine;
+    const auto runs_node = [&](const trace_item& item) { return item.is_backward || is_node(item); };
+    if (std::none_of(thread.items.begin(), thread.items.end(), runs_node)) return false;
+    std::unordered_set<std::int64_t> own;  // operators that autograd has numbered
+    for (const trace_item& item : thread.items) {
+        const bool is_numbered = item.kind == trace_item_kind::torch_op && item.sequence >= 0;
+        if (is_numbered && !runs_node(item)) own.insert(item.sequence);
     }
-    return of_engine * 2 > outermost;
+    std::int64_t of_own_ns = 0;
+    std::int64_t of_others_ns = 0;
+    std::int64_t nodes_ns = 0;
+    std::int64_t rest_ns = 0;
+    std::int64_t until_ns = INT64_MIN;
+    for (const trace_item& item : thread.items) {
+        if (item.kind != trace_item_kind::range && item.kind != trace_item_kind::torch_op) continue;
+        if (item.start_ns < until_ns) continue;
+        until_ns = item.end_ns;
+        // The shortest has less than a nanosecond of older traces' microseconds.
+        const std::int64_t ns = std::max<std::int64_t>(item.end_ns - item.start_ns, 1);
+        if (!runs_node(item)) {
+            rest_ns += ns;
+            continue;
+        }
+        nodes_ns += ns;
+        if (item.sequence >= 0) (own.contains(item.sequence) ? of_own_ns : of_others_ns) += ns;
+    }
+    if (of_own_ns + of_others_ns != 0) return of_others_ns > of_own_ns;
+    return nodes_ns > rest_ns;
 }
 
 std::uint32_t trace_contents::module_name(std::uint32_t around, std::uint32_t own) {
@@ -199,6 +429,7 @@ void trace_contents::write_threads(capture_contents& out) {
     std::uint64_t uid = 0;
     for (host_thread& thread : threads_) {
         put_in_order(thread.items, counts_);
+        const bool is_for_others = works_for_others(thread);
         if (!is_of_libprof_) {
             complete_modules(thread.items,
                              [this](std::uint32_t around, std::uint32_t own) { return module_name(around, own); });
@@ -207,7 +438,7 @@ void trace_contents::write_threads(capture_contents& out) {
         thread.items = {};
         const std::string name = thread_name(thread.at);
         std::string system_name = name;
-        if (!name.starts_with(autograd_prefix) && works_for_others(thread, records)) {
+        if (!name.starts_with(autograd_prefix) && is_for_others) {
             system_name = std::string(autograd_prefix) + "0";
             ++renamed_threads_;
         }
@@ -222,9 +453,15 @@ void trace_contents::write_threads(capture_contents& out) {
 }
 
 void trace_contents::describe(capture_contents& out, const trace_head& head) {
-    std::map<std::int64_t, std::size_t> items_by_pid;
-    for (const host_thread& thread : threads_) items_by_pid[thread.at.pid] += thread.items.size();
-    const auto main = std::max_element(items_by_pid.begin(), items_by_pid.end(),
+    // The one that put work on a GPU, of several that with most events.
+    std::map<trace_place, std::pair<bool, std::size_t>> items_by_process;
+    for (const host_thread& thread : threads_) {
+        auto& [has_calls, items] = items_by_process[{.pid = thread.at.pid, .process = thread.at.process}];
+        items += thread.items.size();
+        has_calls = has_calls || std::any_of(thread.items.begin(), thread.items.end(),
+                                             [](const trace_item& item) { return item.kind == trace_item_kind::call; });
+    }
+    const auto main = std::max_element(items_by_process.begin(), items_by_process.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     const auto note_step = [&] {
         if (last_step_on_gpu_ns_) out.properties["last_step_on_gpu_ns"] = std::to_string(*last_step_on_gpu_ns_);
@@ -243,8 +480,8 @@ void trace_contents::describe(capture_contents& out, const trace_head& head) {
         const auto found = head.members.find(key);
         return found == head.members.end() ? std::string() : found->second;
     };
-    if (main != items_by_pid.end() && main->first >= 0) {
-        put("pid", std::to_string(main->first));
+    if (main != items_by_process.end() && main->first.pid >= 0) {
+        put("pid", std::to_string(main->first.pid));
         const auto name = process_names_.find(main->first);
         put("name", name == process_names_.end() ? "" : name->second);
         put("executable", name == process_names_.end() ? "" : name->second);
@@ -261,39 +498,100 @@ void trace_contents::describe(capture_contents& out, const trace_head& head) {
         heading += " (ROCm)";
     }
     put("trace", heading);
-    if (items_by_pid.size() > 1) {
-        std::set<std::int64_t> pids;
-        for (const host_thread& thread : threads_) {
-            if (std::any_of(thread.items.begin(), thread.items.end(),
-                            [](const trace_item& item) { return item.kind == trace_item_kind::call; })) {
-                pids.insert(thread.at.pid);
-            }
-        }
-        if (pids.size() > 1) {
-            out.warnings.push_back(
-                fmt::format("the trace is of {} processes with CUDA calls, which are read as one", pids.size()));
+    std::set<trace_place> with_calls;
+    for (const host_thread& thread : threads_) {
+        if (std::any_of(thread.items.begin(), thread.items.end(),
+                        [](const trace_item& item) { return item.kind == trace_item_kind::call; })) {
+            with_calls.insert({.pid = thread.at.pid, .process = thread.at.process});
         }
     }
+    if (with_calls.size() < 2) return;
+    std::string list;
+    for (const trace_place& each : with_calls) {
+        const auto text = std::find_if(processes_.begin(), processes_.end(),
+                                       [&](const auto& process) { return process.second == each.process; });
+        if (list.size() > 200) {
+            list += ", …";
+            break;
+        }
+        list += (list.empty() ? "" : ", ") + (text == processes_.end() ? "" : text->first + " ") +
+                (each.pid < 0 ? "" : std::to_string(each.pid));
+    }
+    out.warnings.push_back(
+        fmt::format("the trace is of {} processes ({}): each one's GPU work counts for its own "
+                    "ranges, and steps are those of one of them",
+                    with_calls.size(), list));
 }
 
-// Kineto describes all GPUs of the host; only those that were used are the process's.
+// Kineto describes all GPUs of the host; only those that were used are the process's. ROCm's operations may have the
+// number of the node in the system in place of the GPU's: then GPUs that are all alike say what such a one is.
 void trace_contents::take_devices(capture_contents& out, const trace_head& head) {
     std::set<std::uint32_t> used;
     for (const kernel_record& r : out.kernels) used.insert(r.device);
     for (const transfer_record& r : out.transfers) used.insert(r.device);
-    for (const trace_device& device : head.devices) {
-        if (!head.is_of_libprof && !used.contains(device.properties.device)) continue;
+    const auto add = [&](const trace_device& device, std::uint32_t number) {
         out.devices.push_back(device.properties);
+        out.devices.back().device = number;
         out.devices.back().name = name_id(device.name);
+    };
+    if (head.is_of_libprof) {
+        for (const trace_device& device : head.devices) add(device, device.properties.device);
+        return;
     }
+    const bool are_alike = std::all_of(head.devices.begin(), head.devices.end(), [&](const trace_device& device) {
+        return device.name == head.devices.front().name &&
+               device.properties.multiprocessors == head.devices.front().properties.multiprocessors &&
+               device.properties.global_memory_bytes == head.devices.front().properties.global_memory_bytes;
+    });
+    for (const std::uint32_t number : used) {
+        const auto shown =
+            std::find_if(shown_gpus_.begin(), shown_gpus_.end(), [&](const auto& gpu) { return gpu.first == number; });
+        const std::uint32_t described = shown == shown_gpus_.end() ? number : shown->second;
+        const auto found = std::find_if(head.devices.begin(), head.devices.end(), [&](const trace_device& device) {
+            return device.properties.device == described;
+        });
+        if (found != head.devices.end()) {
+            add(*found, number);
+        } else if (!head.devices.empty() && are_alike) {
+            add(head.devices.front(), number);
+        }
+    }
+}
+
+// A line for each reason why events were not read.
+std::vector<std::string> trace_contents::unread() const {
+    std::vector<std::string> out;
+    const auto add = [&](const std::map<std::string, std::uint64_t>& kinds, std::string_view one,
+                         std::string_view many) {
+        std::uint64_t count = 0;
+        std::string list;
+        for (const auto& [kind, events] : kinds) {
+            constexpr std::size_t longest = 400;
+            count += events;
+            if (list.size() < longest) list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", kind, events);
+        }
+        if (count != 0) out.push_back(counted(count, one, many) + list);
+    };
+    add(unused_, "event is of a kind that is not read: ", "events are of kinds that are not read: ");
+    std::map<std::string, std::uint64_t> rows;
+    for (const auto& [row, events] : without_category_) {
+        const auto name = process_names_.find(row);
+        rows[name == process_names_.end() ? "pid " + std::to_string(row.pid) : name->second] += events;
+    }
+    add(rows, "event has no category and is not read: row of ", "events have no category and are not read: rows of ");
+    return out;
 }
 
 void trace_contents::write_notes(capture_contents& out, const trace_head& head) {
     const bool has_gpu_work = !out.kernels.empty() || !out.transfers.empty() || !out.graphs.empty();
+    const std::vector<std::string> not_read = unread();
     if (!has_gpu_work && !head.is_of_libprof) {
         out.properties["missing"] =
             has_calls_ ? "the trace has CUDA calls, and no GPU work"
-                       : "the trace has no GPU work: none was done, or ProfilerActivity.CUDA was not on";
+            : not_read.empty()
+                ? "the trace has no GPU work: none was done, or ProfilerActivity.CUDA was not on"
+                : "no GPU work was read: there is none of CUDA, ROCm or XPU, and events that are not read "
+                  "may be another device's (see the notes)";
     }
     const auto warn = [&](std::uint64_t count, const std::string& text) {
         if (count != 0) out.warnings.push_back(text);
@@ -308,9 +606,17 @@ void trace_contents::write_notes(capture_contents& out, const trace_head& head) 
     warn(counts_.overlapping_modules,
          counted(counts_.overlapping_modules, "call of a module that overlaps another one was left out",
                  "calls of modules that overlap others of their thread were left out"));
+    warn(far_, counted(far_, "event lies more than a week from the others and was left out",
+                       "events lie more than a week from the others and were left out"));
+    warn(same_ids_, counted(same_ids_, "launch has", "launches have") +
+                        " the number of another one, as in a trace that was merged of several: GPU work may count for "
+                        "the wrong one");
     const auto note = [&](std::uint64_t count, const std::string& text) {
         if (count != 0) out.notes.push_back(text);
     };
+    note(captured_, counted(captured_, "launch was", "launches were") + " captured into CUDA graphs, and ran nothing");
+    note(renumbered_gpus_,
+         counted(renumbered_gpus_, "GPU has", "GPUs have") + " a new number, since another process uses it, too");
     note(duplicates_, counted(duplicates_, "GPU operation was in the trace twice and counts once",
                               "GPU operations were in the trace twice and count once"));
     note(counts_.overlapping_ranges,
@@ -325,14 +631,7 @@ void trace_contents::write_notes(capture_contents& out, const trace_head& head) 
     note(overheads_, fmt::format("the profiler's own work took {:.3f} ms of host time, in {}",
                                  static_cast<double>(overhead_ns_) * 1e-6, counted(overheads_, "period", "periods")));
     note(has_hip_ ? 1 : 0, "HIP's calls have the names of CUDA's");
-    std::uint64_t unused = 0;
-    std::string kinds;
-    for (const auto& [kind, count] : unused_) {
-        unused += count;
-        kinds += fmt::format("{}{} ({})", kinds.empty() ? "" : ", ", kind, count);
-    }
-    note(unused,
-         counted(unused, "event is of a kind that is not read: ", "events are of kinds that are not read: ") + kinds);
+    out.notes.insert(out.notes.end(), not_read.begin(), not_read.end());
     for (const std::string& complaint : head.complaints) {
         const bool is_known = std::any_of(out.properties.begin(), out.properties.end(),
                                           [&](const auto& property) { return property.second == complaint; });

@@ -161,6 +161,8 @@ private:
         r.name = item.name;
         r.category = item.cbid;
         r.flags = item.flags;
+        // A node of its own graph: no operation has this id.
+        if (item.is_captured) add(record_kind::graph_node, item.start_ns, 0).value = ++captured_node_;
         if (!item.has_ended) return;
         constexpr std::size_t most_nested = 16;
         std::erase_if(open_calls_, [&](const open_item& other) { return other.end_ns < item.start_ns; });
@@ -203,6 +205,7 @@ private:
     std::vector<record> out_;
     std::priority_queue<open_item> open_;
     std::vector<open_item> open_calls_;
+    std::uint64_t captured_node_ = std::uint64_t{UINT32_MAX} << 32;
 };
 
 }  // namespace

@@ -34,6 +34,8 @@ struct trace_item {
     bool has_ended = true;
     bool launches_kernel = false;  // of a call
     bool is_recorded = true;       // a call that libprof records (trace_calls.hpp)
+    bool ends_capture = false;     // a call that ends the capture of a graph
+    bool is_captured = false;      // a call that put its work into a graph
     bool is_backward = false;      // an operator with the number of the node that it executes
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 namespace prof {
 namespace {
@@ -15,6 +16,12 @@ constexpr int gzip_header = 16;  // added to the window bits: selects a gzip hea
 
 trace_text::trace_text(const std::string& path) : file_(path) {
     is_compressed_ = begins_member(0);
+    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+    const std::span<const std::byte> head = file_.view(0, byte_order_mark.size());
+    if (head.size() == byte_order_mark.size() &&
+        std::memcmp(head.data(), byte_order_mark.data(), byte_order_mark.size()) == 0) {
+        offset_ = byte_order_mark.size();
+    }
     if (is_compressed_ && inflateInit2(&stream_, MAX_WBITS + gzip_header) != Z_OK) throw std::bad_alloc{};
 }
 
