@@ -36,10 +36,10 @@ public:
             const bool is_boundary = events[i].call == npos && events[i].before != npos;
             const std::int64_t ns = is_boundary ? events[events[i].before].end_ns + 1 : events[i].start_ns;
             find_step(ns);
-            if (step_ > 0 && ns <= graph_.steps()[step_ - 1].end_ns) add_gap(i, step_ - 1);
+            if (step_ > 0 && ns <= graph_.steps()[step_ - 1].end_ns) add_gap(i, graph_.first_step() + step_ - 1);
             if (events[i].call == npos) continue;
             find_step(ns + 1);
-            if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, step_ - 1);
+            if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, graph_.first_step() + step_ - 1);
         }
         return sorted_groups(std::move(groups_));
     }
@@ -279,6 +279,31 @@ void step_tally::add(const step_tally& other) {
     if (other.longest_ns <= longest_ns) return;
     longest_ns = other.longest_ns;
     longest_at_ns = other.longest_at_ns;
+}
+
+host_group::key host_group::key_in(const timeline& data) const {
+    std::uint64_t function = 0;
+    if (call != npos) {
+        const timeline_api_call& of = data.api_calls[call];
+        function = std::uint64_t{static_cast<std::uint16_t>(of.domain)} << 32 | of.cbid;
+    }
+    return {cause, function, place, direction, is_staged};
+}
+
+host_group host_group::without_changes() const {
+    return {.cause = cause,
+            .place = place,
+            .call = call,
+            .direction = direction,
+            .op_name = op_name,
+            .bytes = bytes,
+            .is_staged = is_staged,
+            .tally = tally};
+}
+
+void host_group::add(const host_group& other) {
+    bytes += other.bytes;
+    tally.add(other.tally);
 }
 
 std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait) {

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,13 @@ struct host_group {
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     replay_changes changes{};  // without the group
+
+    // Distinguishes groups of all parts of a timeline.
+    using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, bool>;
+    key key_in(const timeline& data) const;
+    host_group without_changes() const;
+    // Of another part, without its changes. REQUIRES: it has the same key.
+    void add(const host_group& other);
 };
 
 // Of a call that waits: the call before it on its thread, if that is an asynchronous copy between host and GPU and

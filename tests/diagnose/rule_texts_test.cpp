@@ -29,10 +29,9 @@ struct texts {
     attribution att;
     whole_steps steps;
     code_places where;
-    dependency_graph graph{data, att, steps};
     std::vector<host_group> host;
     std::vector<gpu_group> gpu;
-    rule_input input{.data = data, .graph = graph, .where = where, .host = host, .gpu = gpu};
+    rule_input input{.data = data, .where = where, .host = host, .gpu = gpu};
 };
 
 TEST(RuleTexts, ACallIsInItsOperator) {

@@ -44,14 +44,13 @@ bool rule_input::is_in_pieces(const host_group& group) const noexcept {
         return false;
     }
     const std::uint64_t count = group.tally.count;
-    return count >= least_pieces * steps() && group.bytes / count < small_copy_bytes;
+    return count >= least_pieces * steps && group.bytes / count < small_copy_bytes;
 }
 
 bool rule_input::is_scattered(const host_group& group) const noexcept {
     if (where.is_others(group.place)) return false;  // few stretches in each of many places
     const std::uint64_t count = group.tally.count;
-    return count >= least_scattered * steps() &&
-           group.tally.total_ns / static_cast<std::int64_t>(count) <= scattered_ns;
+    return count >= least_scattered * steps && group.tally.total_ns / static_cast<std::int64_t>(count) <= scattered_ns;
 }
 
 std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
