@@ -2,6 +2,7 @@
 #include "cli/cli.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -58,6 +59,15 @@ void occupy_standard_streams() noexcept {
         // The lowest free number is this one.
         (void)open("/dev/null", O_CLOEXEC | (descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY));
     }
+}
+
+unsigned compressing_threads() noexcept {
+    constexpr int most = 4;
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 0;
+    const int count = CPU_COUNT(&allowed);
+    return count < 2 ? 0 : static_cast<unsigned>(std::min(count, most));
 }
 
 std::size_t output_width(int descriptor) {

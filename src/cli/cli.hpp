@@ -27,6 +27,10 @@ void print(std::string_view text);
 // number, and messages with it. Programs that are executed later find it closed.
 void occupy_standard_streams() noexcept;
 
+// By how many threads a command compresses what it writes: one for each processor that it may use, up to four; 0 if
+// that is one.
+unsigned compressing_threads() noexcept;
+
 // The width in cells: of the terminal behind `descriptor`, else $COLUMNS, else 150, for logs.
 std::size_t output_width(int descriptor);
 

@@ -23,6 +23,7 @@
 #include "cli/standard_output.hpp"
 #include "cli/trace_places.hpp"
 #include "diagnose/path_shares.hpp"
+#include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
 
 namespace prof {
@@ -115,7 +116,12 @@ trace_counts export_command::write(const timeline& data, const std::string& name
         }
     }
     const trace_track* const track = path ? &*path : nullptr;
-    if (place != to_standard_output) return write_chrome_trace(shown, att, place, &writing, track);
+    if (place != to_standard_output) {
+        atomic_file file(place, compressing_threads());
+        const trace_counts counts = write_chrome_trace(shown, att, file, place, &writing, track);
+        file.commit();
+        return counts;
+    }
     return write_to_standard_output(shown, att, trace_file_name(name, format_), format_ == compressed, writing, track);
 }
 

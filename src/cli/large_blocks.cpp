@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command's operator new: large blocks lie in huge pages where the kernel grants these on request (madvise(2)). A
 // report of millions of records fills hundreds of megabytes once. With pages of 4 KiB, a fifth of its time is spent in
-// page faults.
+// page faults. And what is freed stays with the command, which will need as much again: a diagnosis goes through a
+// recording part by part, and the kernel would have to clear the same pages for each part.
 //
 // The other forms of new and delete are the standard library's: they end in this function and in free(). Sanitizers
 // need an operator new of their own, so their builds are without this file. Any thread. Throws std::bad_alloc. Cost: a
 // system call for a large block.
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -25,6 +27,13 @@ void use_huge_pages(void* block, std::size_t bytes) noexcept {
     // Without huge pages, memory is as usual.
     static_cast<void>(madvise(static_cast<std::byte*>(block) + before, whole, MADV_HUGEPAGE));
 }
+
+// Other mallocs than glibc's may ignore it.
+[[maybe_unused]] const bool keeps_freed_memory = [] {
+    constexpr int largest_kept = 32 << 20;  // bytes of a block; glibc takes no more
+    constexpr int most_kept = 256 << 20;
+    return mallopt(M_MMAP_THRESHOLD, largest_kept) == 1 && mallopt(M_TRIM_THRESHOLD, most_kept) == 1;
+}();
 
 }  // namespace
 

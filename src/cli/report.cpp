@@ -131,6 +131,8 @@ int report_command::operator()() const {
     const std::vector<const report_kind*> kinds = reports_named(reports_);
     const std::unique_ptr<report_writer> writer =
         output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed);
+    report_stream output(output_.place());
+    writer->write_to(output);
     const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;
     parts_not_found without;
@@ -140,7 +142,12 @@ int report_command::operator()() const {
             const progress_line computing(progress, "computing the reports of " + file);
             flags_.apply_to(data);
             part_.count_steps(data);
-            writer->add(reports_of(data, file, settings, kinds, output_.format().is_for_people));
+            if (output_.format().is_for_people) {
+                writer->add(reports_of(data, file, settings, kinds, true));
+            } else {
+                // One after another: some have a row for each range or launch.
+                make_reports(data, file, settings, kinds, [&](const report_document& one) { writer->add(one); });
+            }
         } catch (const nothing_selected& failure) {
             without.add(file, failure.what());
         } catch (const error& failure) {
@@ -149,7 +156,8 @@ int report_command::operator()() const {
         }
     }
     if (!without.report(inputs.files.size())) status = exit_failure;
-    output_.write(writer->text());
+    output.write(writer->text());
+    output.finish();
     return status;
 }
 

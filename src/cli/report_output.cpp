@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "base/error.hpp"
 #include "cli/cli.hpp"
@@ -54,16 +55,29 @@ std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, 
         {.layout = layout, .several_captures = captures > 1, .several_reports = reports > 1, .outline = outline});
 }
 
+report_stream::report_stream(std::string place) : place_(std::move(place)) {}
+report_stream::~report_stream() = default;
+
+void report_stream::write(std::string_view text) {
+    if (text.empty()) return;
+    if (!place_.empty()) {
+        if (!file_) file_ = std::make_unique<atomic_file>(place_);
+        file_->write(text);
+    } else if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+        throw error("cannot write the report to standard output");
+    }
+}
+
+void report_stream::finish() {
+    if (file_) file_->commit();
+    if (place_.empty() && std::fflush(stdout) != 0) throw error("cannot write the report to standard output");
+}
+
 void report_output::write(const std::string& text) const {
     if (text.empty()) return;  // of no capture: FILE appears whole or not at all
-    if (!place().empty()) {
-        atomic_file file(place());
-        file.write(text);
-        file.commit();
-        return;
-    }
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-    if (!written || std::fflush(stdout) != 0) throw error("cannot write the report to standard output");
+    report_stream to(place());
+    to.write(text);
+    to.finish();
 }
 
 }  // namespace prof

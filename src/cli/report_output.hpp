@@ -9,9 +9,28 @@
 
 #include "base/outcome.hpp"
 #include "cli/arguments.hpp"
+#include "export/byte_sink.hpp"
 #include "export/report/report_writer.hpp"
 
 namespace prof {
+
+class atomic_file;
+
+// A file that appears whole or not at all, and not before the first byte of text; or standard output.
+class report_stream final : public byte_sink {
+public:
+    explicit report_stream(std::string place);
+    ~report_stream() override;
+    report_stream(const report_stream&) = delete;
+    report_stream& operator=(const report_stream&) = delete;
+
+    void write(std::string_view text) override;
+    void finish();  // throws prof::error; REQUIRES: it is the last call
+
+private:
+    std::string place_;  // "": standard output
+    std::unique_ptr<atomic_file> file_;
+};
 
 class report_output {
 public:
@@ -25,10 +44,10 @@ public:
     std::unique_ptr<report_writer> make_writer(std::size_t captures, std::size_t reports, bool outline) const;
     // Throws prof::error.
     void write(const std::string& text) const;
-
-private:
+    // "": standard output.
     std::string place() const { return output_ == "-" ? std::string() : output_; }
 
+private:
     std::string format_{report_formats().front().name};
     std::string output_;
     bool wide_ = false;

@@ -142,7 +142,9 @@ private:
         if (options_.exports.trace) {
             const std::string trace = stem_of(capture.path) + ".trace.json.gz";
             progress_line writing(progress_, "writing " + trace);
-            write_chrome_trace(data, attribute_for_trace(data, settings_.projected.attribution), trace, &writing);
+            atomic_file file(trace, compressing_threads());
+            write_chrome_trace(data, attribute_for_trace(data, settings_.projected.attribution), file, trace, &writing);
+            file.commit();
         }
         ++exported_;
     }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "cli/cli.hpp"
 #include "export/gzip_stream.hpp"
 
 namespace prof {
@@ -16,7 +17,7 @@ namespace {
 }  // namespace
 
 standard_output::standard_output(bool is_compressed) {
-    if (is_compressed) gzip_ = std::make_unique<gzip_stream>();
+    if (is_compressed) gzip_ = std::make_unique<gzip_stream>(compressing_threads());
 }
 
 standard_output::~standard_output() = default;

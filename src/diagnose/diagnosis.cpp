@@ -43,82 +43,304 @@ std::string why_no_modules(const timeline& data, const frameworks& used) {
     return used.has_jax ? "no operation of XLA's has the name of a module (docs/guide/jax.md)" : "";
 }
 
+// How long the GPU was behind the host at the edges of the steps, which is no time of theirs.
+std::int64_t behind_at_edges(const dependency_graph& graph) {
+    std::int64_t out = 0;
+    for (const step_run& run : graph.runs()) {
+        std::int64_t until_ns = run.end_ns;
+        if (run.last_op != npos) until_ns = std::max(until_ns, graph.data().ops[run.last_op].end_ns);
+        out += std::max({run.busy_before_ns - run.start_ns, until_ns - run.end_ns, std::int64_t{0}});
+    }
+    return out;
+}
+
+// A part of the steps, as long as it is looked at. Its groups are found by their numbers among those of all steps.
+struct examined_part {
+    explicit examined_part(dependency_graph of) : graph(std::move(of)) {}
+
+    dependency_graph graph;
+    std::vector<host_group> host{};
+    std::vector<gpu_group> gpu{};
+    std::vector<std::uint32_t> host_numbers{};  // number → index into host, or npos
+    std::vector<std::uint32_t> gpu_numbers{};
+};
+
+// The groups of all steps: each has a number, by which parts of the steps name it.
+template <typename TGroup, typename TKey>
+class numbered_groups {
+public:
+    std::uint32_t number_of(const TKey& key) const {
+        const auto found = numbers_.find(key);
+        return found == numbers_.end() ? npos : found->second;
+    }
+    void add(TGroup&& group, TKey key) {
+        group.changes = {};
+        const auto [found, is_new] = numbers_.try_emplace(std::move(key), static_cast<std::uint32_t>(groups_.size()));
+        if (is_new) {
+            groups_.push_back(std::move(group));
+        } else {
+            groups_[found->second].add(group);
+        }
+    }
+    const std::vector<TGroup>& groups() const noexcept { return groups_; }
+
+private:
+    std::vector<TGroup> groups_;
+    std::map<TKey, std::uint32_t> numbers_;
+};
+
+// It goes through the parts of the steps three times: for the groups of time and the length of the steps, for the
+// prices of all that may matter, and for what all findings have together. A part's graph and groups are made anew each
+// time, unless there is one part alone.
 class diagnostician {
 public:
-    diagnostician(rule_input input, const attribution& att, diagnosis& out)
-        : input_(std::move(input)), att_(att), out_(out) {
+    diagnostician(examined_steps& examined, const timeline& data, const attribution& att,
+                  const diagnosis_options& options, diagnosis& out)
+        : examined_(examined),
+          data_(data),
+          traits_(data, examined.steps.steps),
+          input_{.data = data,
+                 .where = examined.where,
+                 .launching = examined.launching,
+                 .host = host_.groups(),
+                 .gpu = gpu_.groups(),
+                 .pinned_rate = pinned_rate(data, copy_direction::to_device),
+                 .used = frameworks_of(data, !options.step_function.empty()),
+                 .call_name = options.call_name},
+          att_(att),
+          out_(out) {
         input_.is_found = [this](std::string_view rule) {
             return std::any_of(found_.begin(), found_.end(), [&](const priced& each) { return each.of.rule == rule; });
         };
     }
 
-    void run() {
-        out_.replayed_ns = replayed_ns(input_.graph, {}, &steps_ns_);
-        out_.step_ns = out_.per_step(out_.wall_ns);
-        const std::vector<std::int64_t> lengths_ns = lengths_of(input_.graph.steps());
-        const double usual_ns = lengths_ns.size() < least_uneven_steps ? out_.step_ns : median(lengths_ns);
-        out_.least_ns = out_.least_share * std::min(out_.step_ns, usual_ns);
-        if (!knows_waits(input_.data)) limit_.emplace(input_.graph, out_.replayed_ns);
-        for (const rule& each : all_rules()) ask(each);
-        std::stable_sort(found_.begin(), found_.end(),
-                         [](const priced& a, const priced& b) { return a.of.gain_ns > b.of.gain_ns; });
-        replay_changes all;
-        std::optional<module_texts> modules;
-        if (!found_.empty()) modules.emplace(input_.data, att_);
-        for (priced& each : found_) {
-            each.of.modules = modules_of(each.changes, input_.graph, *modules);
-            all.add(each.changes);
-            out_.findings.push_back(std::move(each.of));
+    const frameworks& used() const noexcept { return input_.used; }
+
+    // What the replay says of the steps as they are. False: they have no length.
+    bool look() {
+        bool has_length = false;
+        for (std::size_t part = 0; part < examined_.parts(); ++part) {
+            with_part(part, [&](examined_part& of) { has_length |= add(of); });
         }
-        all.normalize();
-        changed_steps_ns_ = steps_ns_;
-        if (!all.is_empty()) out_.together_ns = gain_of(all, &changed_steps_ns_).total_ns;
+        input_.steps = out_.steps;
+        return has_length;
     }
 
-    // After run(): the lengths of the steps without all that was found.
-    std::vector<std::int64_t> changed_lengths() const {
-        std::vector<std::int64_t> out = lengths_of(input_.graph.steps());
-        if (steps_ns_.size() != out.size() || changed_steps_ns_.size() != out.size()) return out;
-        for (std::size_t i = 0; i < out.size(); ++i) {
-            out[i] = std::max<std::int64_t>(out[i] - (steps_ns_[i] - changed_steps_ns_[i]), 0);
+    // REQUIRES: look().
+    void run() {
+        out_.step_ns = out_.per_step(out_.wall_ns);
+        const double usual_ns = lengths_ns_.size() < least_uneven_steps ? out_.step_ns : median(lengths_ns_);
+        out_.least_ns = out_.least_share * std::min(out_.step_ns, usual_ns);
+        ask(false);
+        ask(true);
+        // In the rules' order, as far as nothing else orders them.
+        for (const rule& each : all_rules()) {
+            if (std::find(looked_.begin(), looked_.end(), each.name) != looked_.end()) {
+                out_.looked.emplace_back(each.name);
+            }
         }
-        return out;
+        std::stable_sort(found_.begin(), found_.end(), [](const priced& a, const priced& b) {
+            return std::pair(-a.of.gain_ns, a.asked) < std::pair(-b.of.gain_ns, b.asked);
+        });
     }
+
+    // REQUIRES: run(). Sets what the findings have together, their modules, the path and, if it is wanted, what
+    // recording costs.
+    void add_all_together(bool wants_recording_cost) {
+        module_texts modules(data_, att_);
+        path_shares path(examined_, att_, modules);
+        std::vector<finding_modules> of_findings(found_.size());
+        gain_request all;
+        for (std::size_t part = 0; part < examined_.parts(); ++part) {
+            with_part(part, [&](examined_part& of) {
+                if (examined_.parts() > 1) {
+                    const auto [from_ns, to_ns] = times_of(of.graph);
+                    modules.look_at(from_ns, to_ns);
+                }
+                replay_changes together;
+                for (std::size_t i = 0; i < found_.size(); ++i) {
+                    const replay_changes changes = changes_of(*found_[i].asked, found_[i].suspects, of);
+                    of_findings[i].add(changes, of.graph, modules,
+                                       std::max(most_sampled / examined_.parts(), least_sampled));
+                    together.add(changes);
+                }
+                together.normalize();
+                replay(of, part, together, all);
+                if (wants_recording_cost) cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
+                path.add(of.graph);
+            });
+        }
+        for (std::size_t i = 0; i < found_.size(); ++i) {
+            found_[i].of.modules = of_findings[i].largest();
+            out_.findings.push_back(std::move(found_[i].of));
+        }
+        if (!out_.findings.empty()) out_.together_ns = gain_of(all).total_ns;
+        changed_lengths_ns_ = lengths_ns_;
+        const std::size_t steps = steps_ns_.size();
+        if (lengths_ns_.size() != steps || all.steps_ns.size() != steps) return path.finish(out_);
+        for (std::size_t i = 0; i < steps; ++i) {
+            const std::int64_t ns = lengths_ns_[i] - (steps_ns_[i] - all.steps_ns[i]);
+            changed_lengths_ns_[i] = std::max<std::int64_t>(ns, 0);
+        }
+        path.finish(out_);
+    }
+
+    // After look(): the lengths of the steps; after add_all_together() the same without all that was found.
+    const std::vector<std::int64_t>& lengths_ns() const noexcept { return lengths_ns_; }
+    const std::vector<std::int64_t>& changed_lengths_ns() const noexcept { return changed_lengths_ns_; }
+    const recording_cost& cost() const noexcept { return cost_; }
+    std::int64_t behind_ns() const noexcept { return behind_ns_; }  // behind_at_edges() of the first and last step
 
 private:
+    static constexpr std::size_t most_sampled = 20'000;  // changes of a finding, for their modules
+    static constexpr std::size_t least_sampled = 1'000;  // of a part
+
+    // What replays part by part of one set of changes add up to.
+    struct gain_request {
+        std::int64_t replayed_ns = 0;
+        std::vector<std::int64_t> steps_ns{};
+        time_beside beside{};
+        std::int64_t changes_ns = 0;  // gain_limit::changes_ns
+    };
+    struct gain {
+        std::int64_t total_ns = 0;
+        std::int64_t usual_ns = 0;  // if a few steps that gain far more than the others gained as much as these
+        bool recurs = true;         // it matters beside the steps around the one that gains most, too
+    };
     struct priced {
         finding of;
-        replay_changes changes;
+        const rule* asked;
+        std::vector<suspect> suspects;
+    };
+    // A rule's places, and what is to be replayed: all of them; and if they may be findings of their own the first ones
+    // one by one, those together, and the others.
+    struct asked_rule {
+        const rule* of;
+        std::vector<suspect> suspects;
+        gain_request all{};
+        std::vector<gain_request> alone{};
+        gain_request first{};
+        gain_request others{};
+    };
+    struct part_figures {
+        std::size_t first_step = 0;
+        std::int64_t replayed_ns = 0;
     };
 
-    void ask(const rule& asked) {
-        if (const std::string why = why_not(asked); !why.empty()) {
-            out_.not_looked.push_back(fmt::format("{}: {}", asked.name, why));
-            return;
+    template <typename TVisit>
+    void with_part(std::size_t index, TVisit&& visit) {
+        if (only_part_) return visit(*only_part_);
+        examined_part part(examined_.graph_of(index));
+        part.host = group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
+        part.gpu = group_gpu_time(part.graph, traits_);
+        number(part);
+        visit(part);
+        if (examined_.parts() == 1) only_part_.emplace(std::move(part));
+    }
+
+    void number(examined_part& part) const {
+        part.host_numbers.assign(host_.groups().size(), npos);
+        part.gpu_numbers.assign(gpu_.groups().size(), npos);
+        for (std::uint32_t i = 0; i < part.host.size(); ++i) {
+            const std::uint32_t at = host_.number_of(part.host[i].key_in(data_));
+            if (at != npos) part.host_numbers[at] = i;
         }
-        std::vector<suspect> suspects = asked.suspects(input_);
-        std::erase_if(suspects, [](const suspect& each) { return each.changes.is_empty(); });
-        std::stable_sort(suspects.begin(), suspects.end(),
-                         [](const suspect& a, const suspect& b) { return a.tally.total_ns > b.tally.total_ns; });
-        merge_alike(suspects);
-        const std::size_t before = found_.size();
-        price(asked, suspects);
-        if (found_.size() == before) out_.looked.emplace_back(asked.name);
+        for (std::uint32_t i = 0; i < part.gpu.size(); ++i) {
+            const std::uint32_t at = gpu_.number_of(part.gpu[i].own_key());
+            if (at != npos) part.gpu_numbers[at] = i;
+        }
+    }
+
+    static void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& what) {
+        to.insert(to.end(), what.begin(), what.end());
+    }
+
+    static std::pair<std::int64_t, std::int64_t> times_of(const dependency_graph& graph) {
+        const std::vector<host_event>& events = graph.events();
+        return {std::min(graph.steps().front().start_ns, events.empty() ? INT64_MAX : events.front().start_ns),
+                std::max(graph.steps().back().end_ns, events.empty() ? INT64_MIN : events.back().end_ns)};
+    }
+
+    bool add(examined_part& part) {
+        const dependency_graph& graph = part.graph;
+        out_.steps += graph.step_count();
+        if (graph.has_steps()) {
+            out_.wall_ns += total_length(graph.steps());
+        } else {
+            for (const step_run& run : graph.runs()) out_.wall_ns += run.end_ns - run.start_ns;
+        }
+        const bool has_length = std::any_of(graph.steps().begin(), graph.steps().end(),
+                                            [](const whole_step& each) { return each.end_ns > each.start_ns; });
+        for (const host_group& group : part.host) {
+            if (group.changes.is_empty()) continue;
+            host_group of = group.without_changes();
+            host_.add(std::move(of), group.key_in(data_));
+        }
+        for (const gpu_group& group : part.gpu) {
+            if (group.changes.is_empty()) continue;
+            gpu_group of = group.without_changes();
+            gpu_.add(std::move(of), group.own_key());
+        }
+        number(part);
+        std::vector<std::int64_t> steps_ns;
+        const std::int64_t ns = replayed_ns(graph, {}, &steps_ns);
+        of_parts_.push_back({steps_ns_.size(), ns});
+        out_.replayed_ns += ns;
+        append(lengths_ns_, lengths_of(graph.steps()));
+        append(steps_ns_, steps_ns);
+        if (!knows_waits(data_)) limit_.add(graph);
+        behind_ns_ = std::max(behind_ns_, behind_at_edges(graph));
+        return has_length;
+    }
+
+    // The rules that ask for others' findings, or those that do not.
+    void ask(bool that_ask_others) {
+        std::vector<asked_rule> asked;
+        for (const rule& each : all_rules()) {
+            if (each.asks_others != that_ask_others) continue;
+            if (const std::string why = why_not(each); !why.empty()) {
+                out_.not_looked.push_back(fmt::format("{}: {}", each.name, why));
+                continue;
+            }
+            std::vector<suspect> suspects = each.suspects(input_);
+            std::stable_sort(suspects.begin(), suspects.end(),
+                             [](const suspect& a, const suspect& b) { return a.tally.total_ns > b.tally.total_ns; });
+            merge_alike(suspects);
+            if (suspects.empty() || !may_matter(suspects)) {
+                looked_.push_back(each.name);
+                continue;
+            }
+            asked_rule of{.of = &each, .suspects = std::move(suspects)};
+            if (of.suspects.size() > 1 && !each.is_one_cause)
+                of.alone.resize(std::min(of.suspects.size(), most_places));
+            asked.push_back(std::move(of));
+        }
+        if (asked.empty()) return;
+        for (std::size_t part = 0; part < examined_.parts(); ++part) {
+            with_part(part, [&](examined_part& of) {
+                for (asked_rule& each : asked) replay_each(of, part, each);
+            });
+        }
+        for (asked_rule& each : asked) {
+            const std::size_t before = found_.size();
+            price(each);
+            if (found_.size() == before) looked_.push_back(each.of->name);
+        }
     }
 
     // Of one text: one place.
     static void merge_alike(std::vector<suspect>& suspects) {
         std::vector<suspect> out;
+        std::map<std::string, std::size_t> places;  // text → index into out
         for (suspect& each : suspects) {
-            const auto same =
-                std::find_if(out.begin(), out.end(), [&](const suspect& other) { return other.what == each.what; });
-            if (same == out.end()) {
+            const auto [same, is_new] = places.try_emplace(each.what, out.size());
+            if (is_new) {
                 out.push_back(std::move(each));
                 continue;
             }
-            same->tally.add(each.tally);
-            same->changes.add(each.changes);
-            same->changes.normalize();
+            suspect& into = out[same->second];
+            into.tally.add(each.tally);
+            into.groups.insert(into.groups.end(), each.groups.begin(), each.groups.end());
         }
         suspects = std::move(out);
     }
@@ -136,57 +358,98 @@ private:
         return missing.empty() ? "" : missing + " were not recorded (option activities)";
     }
 
-    struct gain {
-        std::int64_t total_ns = 0;
-        std::int64_t usual_ns = 0;  // if a few steps that gain far more than the others gained as much as these
-        bool recurs = true;         // it matters beside the steps around the one that gains most, too
-    };
-
     // Of what there is in many steps, only uneven_steps can say what a few of them have more.
     std::int64_t price_of(const rule& asked, const gain& of, std::uint64_t steps) const noexcept {
         const bool is_rare = steps >= 2 && steps <= few_of(out_.steps) && of.recurs;
         return is_rare || asked.explains_any_step ? of.total_ns : of.usual_ns;
     }
 
-    void price(const rule& asked, const std::vector<suspect>& suspects) {
-        if (suspects.empty() || !may_matter(suspects)) return;
-        replay_changes all = changes_of(suspects);
-        const gain of_all = gain_of(all);
+    void price(const asked_rule& asked) {
+        const gain of_all = gain_of(asked.all);
         if (!matters(of_all.total_ns)) return;
-        if (suspects.size() > 1 && !asked.is_one_cause && add_each(asked, suspects, of_all)) return;
-        add(asked, suspects, of_all, std::move(all));
+        if (!asked.alone.empty() && add_each(asked, of_all)) return;
+        add(*asked.of, asked.suspects, of_all);
     }
 
     // The places as findings of their own, if each gains something without the others; those beyond most_places as one.
-    bool add_each(const rule& asked, std::span<const suspect> suspects, const gain& of_all) {
-        const std::span<const suspect> first = suspects.first(std::min(suspects.size(), most_places));
-        const std::span<const suspect> others = suspects.subspan(first.size());
-        const gain of_first = others.empty() ? of_all : gain_of(changes_of(first));
+    bool add_each(const asked_rule& asked, const gain& of_all) {
+        const std::span<const suspect> first = std::span(asked.suspects).first(asked.alone.size());
+        const std::span<const suspect> others = std::span(asked.suspects).subspan(asked.alone.size());
+        const gain of_first = others.empty() ? of_all : gain_of(asked.first);
         std::vector<gain> alone;
         std::int64_t sum_ns = 0;
-        for (const suspect& each : first) {
-            alone.push_back(gain_of(each.changes));
-            sum_ns += price_of(asked, alone.back(), each.tally.steps);
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            alone.push_back(gain_of(asked.alone[i]));
+            sum_ns += price_of(*asked.of, alone.back(), first[i].tally.steps);
         }
-        const std::int64_t price_ns = price_of(asked, of_first, tally_of(first).steps);
+        const std::int64_t price_ns = price_of(*asked.of, of_first, tally_of(first).steps);
         if (static_cast<double>(sum_ns) < least_separate * static_cast<double>(price_ns)) return false;
         bool is_any = false;
-        for (std::size_t i = 0; i < first.size(); ++i) {
-            is_any |= add(asked, first.subspan(i, 1), alone[i], first[i].changes);
-        }
-        if (is_any && !others.empty()) {
-            replay_changes of_others = changes_of(others);
-            const gain gained = gain_of(of_others);
-            add(asked, others, gained, std::move(of_others));
-        }
+        for (std::size_t i = 0; i < first.size(); ++i) is_any |= add(*asked.of, first.subspan(i, 1), alone[i]);
+        if (is_any && !others.empty()) add(*asked.of, others, gain_of(asked.others));
         return is_any;
     }
 
-    static replay_changes changes_of(std::span<const suspect> suspects) {
+    // What would change in a part without these places of a rule.
+    replay_changes changes_of(const rule& asked, std::span<const suspect> suspects, const examined_part& part) const {
         replay_changes out;
-        for (const suspect& each : suspects) out.add(each.changes);
-        out.normalize();
+        for (const suspect& each : suspects) out.add(changes_of(asked, each, part));
+        if (suspects.size() > 1) out.normalize();
         return out;
+    }
+    replay_changes changes_of(const rule& asked, const suspect& of, const examined_part& part) const {
+        replay_changes out;
+        std::size_t groups = 0;
+        for (const std::uint32_t number : of.groups) {
+            const std::uint32_t at = of.is_of_gpu ? part.gpu_numbers[number] : part.host_numbers[number];
+            if (at == npos) continue;
+            out.add(of.is_of_gpu ? part.gpu[at].changes : part.host[at].changes);
+            ++groups;
+        }
+        if (groups > 1) out.normalize();
+        if (groups > 0 && asked.complete != nullptr) asked.complete(input_, part.graph, out);
+        return out;
+    }
+
+    void replay_each(const examined_part& part, std::size_t index, asked_rule& asked) const {
+        if (asked.alone.empty()) {
+            replay(part, index, changes_of(*asked.of, asked.suspects, part), asked.all);
+            return;
+        }
+        replay_changes first;
+        for (std::size_t i = 0; i < asked.alone.size(); ++i) {
+            const replay_changes changes = changes_of(*asked.of, asked.suspects[i], part);
+            replay(part, index, changes, asked.alone[i]);
+            first.add(changes);
+        }
+        first.normalize();
+        const std::span<const suspect> others = std::span(asked.suspects).subspan(asked.alone.size());
+        if (others.empty()) {
+            replay(part, index, first, asked.all);
+            return;
+        }
+        const replay_changes rest = changes_of(*asked.of, others, part);
+        replay(part, index, first, asked.first);
+        replay(part, index, rest, asked.others);
+        first.add(rest);
+        first.normalize();
+        replay(part, index, first, asked.all);
+    }
+
+    void replay(const examined_part& part, std::size_t index, const replay_changes& changes, gain_request& to) const {
+        if (changes.is_empty()) {
+            const std::size_t end = index + 1 < of_parts_.size() ? of_parts_[index + 1].first_step : steps_ns_.size();
+            to.replayed_ns += of_parts_[index].replayed_ns;
+            to.steps_ns.insert(to.steps_ns.end(),
+                               steps_ns_.begin() + static_cast<std::ptrdiff_t>(of_parts_[index].first_step),
+                               steps_ns_.begin() + static_cast<std::ptrdiff_t>(end));
+            return;
+        }
+        std::vector<std::int64_t> steps_ns;
+        to.replayed_ns += replayed_ns(part.graph, changes, &steps_ns);
+        append(to.steps_ns, steps_ns);
+        to.beside.add(data_, changes);
+        to.changes_ns += gain_limit::changes_ns(data_, changes);
     }
 
     static step_tally tally_of(std::span<const suspect> suspects) {
@@ -203,30 +466,31 @@ private:
     }
     bool matters(std::int64_t gain_ns) const noexcept { return gain_ns > 0 && out_.per_step(gain_ns) >= out_.least_ns; }
 
-    gain gain_of(const replay_changes& changes, std::vector<std::int64_t>* changed_steps_ns = nullptr) const {
-        std::vector<std::int64_t> steps_ns;
+    gain gain_of(const gain_request& of) const {
         gain out;
-        out.total_ns = out_.replayed_ns - replayed_ns(input_.graph, changes, &steps_ns);
-        if (changed_steps_ns != nullptr) *changed_steps_ns = steps_ns;
+        out.total_ns = out_.replayed_ns - of.replayed_ns;
         out.usual_ns = out.total_ns;
-        if (steps_ns.size() >= least_uneven_steps && steps_ns.size() == steps_ns_.size()) {
-            for (std::size_t i = 0; i < steps_ns.size(); ++i) steps_ns[i] = steps_ns_[i] - steps_ns[i];
-            const rare_gains rare = find_rare_gains(std::move(steps_ns));
+        if (of.steps_ns.size() >= least_uneven_steps && of.steps_ns.size() == steps_ns_.size()) {
+            std::vector<std::int64_t> gains_ns(steps_ns_.size());
+            for (std::size_t i = 0; i < gains_ns.size(); ++i) gains_ns[i] = steps_ns_[i] - of.steps_ns[i];
+            const rare_gains rare = find_rare_gains(std::move(gains_ns));
             out.usual_ns -= rare.excess_ns;
             const std::int64_t others_ns = out.total_ns - rare.largest_ns;
             out.recurs = 4 * others_ns >= rare.largest_ns && out_.per_step(2 * others_ns) >= out_.least_ns;
         }
-        const std::int64_t beside_ns = longest_beside(input_.data, changes);
         // No more than the steps take, of which it is a share.
-        std::int64_t most_ns = std::max<std::int64_t>(std::min(out_.replayed_ns, out_.wall_ns) - beside_ns, 0);
-        if (limit_) most_ns = std::min(most_ns, limit_->of(changes));
+        std::int64_t most_ns =
+            std::max<std::int64_t>(std::min(out_.replayed_ns, out_.wall_ns) - of.beside.longest_ns(), 0);
+        if (!knows_waits(data_)) {
+            most_ns = std::min(most_ns, limit_.not_computing_ns(out_.replayed_ns) + of.changes_ns);
+        }
         out.total_ns = std::min(out.total_ns, most_ns);
         out.usual_ns = std::min(out.usual_ns, most_ns);
         return out;
     }
 
     // If it matters.
-    bool add(const rule& asked, std::span<const suspect> suspects, const gain& gained, replay_changes changes) {
+    bool add(const rule& asked, std::span<const suspect> suspects, const gain& gained) {
         finding of;
         const step_tally tally = tally_of(suspects);
         of.gain_ns = price_of(asked, gained, tally.steps);
@@ -244,7 +508,7 @@ private:
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);
         if (!matters(gained.usual_ns)) of.steps = std::min<std::uint64_t>(of.steps, few_of(out_.steps));
-        found_.push_back({std::move(of), std::move(changes)});
+        found_.push_back({std::move(of), &asked, {suspects.begin(), suspects.end()}});
         return true;
     }
 
@@ -258,13 +522,24 @@ private:
         return out;
     }
 
+    examined_steps& examined_;
+    const timeline& data_;
+    gpu_traits traits_;
+    numbered_groups<host_group, host_group::key> host_;
+    numbered_groups<gpu_group, gpu_group::key> gpu_;
     rule_input input_;
     const attribution& att_;
     diagnosis& out_;
+    std::optional<examined_part> only_part_;
+    std::vector<part_figures> of_parts_;
     std::vector<priced> found_;
-    std::vector<std::int64_t> steps_ns_;  // by the replay, without changes
-    std::vector<std::int64_t> changed_steps_ns_;
-    std::optional<gain_limit> limit_;
+    std::vector<std::string_view> looked_;  // rules that found nothing
+    std::vector<std::int64_t> steps_ns_;    // by the replay, without changes
+    std::vector<std::int64_t> lengths_ns_;
+    std::vector<std::int64_t> changed_lengths_ns_;
+    gain_limit limit_;
+    recording_cost cost_;
+    std::int64_t behind_ns_ = 0;
 };
 
 // What steps that are longer than the others still exceed the median by when all that was found is gone.
@@ -292,23 +567,12 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
     out.together_ns = std::min(out.together_ns + excess_ns, out.wall_ns);
 }
 
-// How long the GPU was behind the host at the edges of the steps, which is no time of theirs.
-std::int64_t behind_at_edges(const dependency_graph& graph) {
-    std::int64_t out = 0;
-    for (const step_run& run : graph.runs()) {
-        std::int64_t until_ns = run.end_ns;
-        if (run.last_op != npos) until_ns = std::max(until_ns, graph.data().ops[run.last_op].end_ns);
-        out += std::max({run.busy_before_ns - run.start_ns, until_ns - run.end_ns, std::int64_t{0}});
-    }
-    return out;
-}
-
 // By the steps that were not recorded, if there are such and they are shorter; else by the replay.
-void add_remark_on_recording(const examined_steps& examined, diagnosis& out) {
+void add_remark_on_recording(const timeline& data, const whole_steps& steps, const recording_cost& cost,
+                             diagnosis& out) {
     constexpr std::string_view consequence = "a program that is not recorded gains so much less";
     const double recorded_ns = out.per_step(out.wall_ns);
-    const double unrecorded_ns =
-        examined.steps.source == step_source::counted ? unrecorded_step_ns(examined.graph.data()) : 0;
+    const double unrecorded_ns = steps.source == step_source::counted ? unrecorded_step_ns(data) : 0;
     if (out.has_steps && unrecorded_ns > 0 && recorded_ns - unrecorded_ns > least_recording * recorded_ns) {
         out.remarks.push_back(
             fmt::format("recording makes these steps {:.2g} ms ({:.2g} %) longer, or more: those between the windows "
@@ -317,7 +581,6 @@ void add_remark_on_recording(const examined_steps& examined, diagnosis& out) {
                         unrecorded_ns / 1e6, consequence));
         return;
     }
-    const recording_cost cost = cost_of_recording(examined.graph, out.replayed_ns);
     const double share = out.share_of(cost.longer_ns);
     if (share < least_recording) return;
     out.remarks.push_back(fmt::format(
@@ -377,10 +640,6 @@ std::vector<rule_description> diagnosis_rules() {
 
 namespace {
 
-bool have_length(const std::vector<whole_step>& steps) noexcept {
-    return std::any_of(steps.begin(), steps.end(), [](const whole_step& each) { return each.end_ns > each.start_ns; });
-}
-
 diagnosis without_length(const diagnosis_options& options) {
     diagnosis out;
     out.least_share = options.least_share;
@@ -409,38 +668,25 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
         return out;
     }
     examined_steps examined(data, att, options.step_function, options.steps);
-    const dependency_graph& graph = examined.graph;
-    out.has_steps = graph.has_steps();
-    out.steps = graph.step_count();
+    out.has_steps = !examined.steps.steps.empty();
     out.warm_up = examined.steps.warm_up;
     if (!out.has_steps) {
         out.not_looked.emplace_back(
             "steps: none were found, so that prices are of all that was recorded (docs/guide/phases.md, option "
             "step_range)");
     }
-    for (const step_run& run : graph.runs()) out.wall_ns += run.end_ns - run.start_ns;
-    if (out.has_steps) out.wall_ns = total_length(graph.steps());
-    if (!have_length(graph.steps())) return without_length(options);
-    const std::vector<host_group> host_groups = group_host_time(graph, examined.host, examined.where);
-    const std::vector<gpu_group> gpu_groups = group_gpu_time(graph);
-    const rule_input input{.data = data,
-                           .graph = graph,
-                           .where = examined.where,
-                           .launching = examined.launching,
-                           .host = host_groups,
-                           .gpu = gpu_groups,
-                           .used = frameworks_of(data, !options.step_function.empty()),
-                           .call_name = options.call_name};
-    diagnostician of(input, att, out);
+    diagnostician of(examined, data, att, options, out);
+    if (!of.look()) return without_length(options);
     of.run();
+    of.add_all_together(!options.is_sample);
     if (!options.is_sample) {
-        const std::int64_t excess_ns = excess_of_uneven(lengths_of(graph.steps()), of.changed_lengths());
+        const std::int64_t excess_ns = excess_of_uneven(of.lengths_ns(), of.changed_lengths_ns());
         add_uneven(find_uneven_steps(data, att, examined.steps, out.findings), excess_ns, out);
     }
     const bool are_chosen = options.steps != nullptr && !options.is_sample;
     add_remarks(examined.steps, are_chosen, out);
-    if (!options.is_sample) add_remark_on_recording(examined, out);
-    const bool depends_on_edges = are_chosen && 10 * behind_at_edges(graph) > out.wall_ns;
+    if (!options.is_sample) add_remark_on_recording(data, examined.steps, of.cost(), out);
+    const bool depends_on_edges = are_chosen && 10 * of.behind_ns() > out.wall_ns;
     if (depends_on_edges) {
         out.remarks.emplace_back(
             "the host was so far ahead of the GPU at the edges of these steps that prices depend on it; choose more");
@@ -448,8 +694,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     if (depends_on_edges || is_clock_off(data)) {
         for (finding& each : out.findings) each.trust = confidence::low;
     }
-    share_path(examined, att, out);
-    if (!out.path_has_modules) out.no_modules = why_no_modules(data, input.used);
+    if (!out.path_has_modules) out.no_modules = why_no_modules(data, of.used());
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }

@@ -7,6 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
+
+#include "analysis/projection/transfer_name.hpp"
+#include "base/statistics.hpp"
 
 #include "diagnose/replay/dependencies.hpp"
 #include "diagnose/replay/replay.hpp"
@@ -17,19 +22,28 @@ namespace prof {
 bool knows_waits(const timeline& data) noexcept;
 
 // How long the operations take that a change puts beside the others: the communication of a GPU, or its copies in one
-// direction, whichever takes longest. No steps are shorter. REQUIRES: `changes` is normalized.
-std::int64_t longest_beside(const timeline& data, const replay_changes& changes);
+// direction, whichever takes longest. No steps are shorter. Parts of the steps are added in order of time.
+class time_beside {
+public:
+    // REQUIRES: `changes` is normalized.
+    void add(const timeline& data, const replay_changes& changes);
+    std::int64_t longest_ns() const;
+
+private:
+    std::map<std::pair<std::uint32_t, copy_direction>, busy_time> engines_;  // of each GPU
+};
 
 class gain_limit {
 public:
-    // `graph` must outlive it. `steps_ns`: the length of its steps, of the replay without a change.
-    gain_limit(const dependency_graph& graph, std::int64_t steps_ns);
-
-    std::int64_t of(const replay_changes& changes) const noexcept;
+    // A part of the steps. In order of time.
+    void add(const dependency_graph& graph);
+    // What steps of this length can gain, without what changes_ns() adds.
+    std::int64_t not_computing_ns(std::int64_t steps_ns) const;
+    // By how much the changes make operations shorter, or put them beside others.
+    static std::int64_t changes_ns(const timeline& data, const replay_changes& changes) noexcept;
 
 private:
-    const timeline* data_;
-    std::int64_t not_computing_ns_;  // of the GPU that computes longest
+    std::map<std::uint32_t, busy_time> gpus_;
 };
 
 }  // namespace prof

@@ -21,7 +21,7 @@ namespace prof {
 namespace {
 
 // By which factor TF32 is faster than FP32 on the first GPU that is known; 0: unknown.
-double tf32_factor(const timeline& data) {
+double tf32_factor_of(const timeline& data) {
     for (const device_record& device : data.devices) {
         const gpu_peak* const peak = find_gpu_peak(data.name(device.name));
         if (peak != nullptr && peak->fp32 > 0 && peak->tf32 > peak->fp32) return peak->tf32 / peak->fp32;
@@ -31,18 +31,8 @@ double tf32_factor(const timeline& data) {
 
 class gpu_grouper {
 public:
-    explicit gpu_grouper(const dependency_graph& graph)
-        : graph_(graph),
-          data_(graph.data()),
-          class_of_(data_),
-          tf32_factor_(tf32_factor(data_)),
-          awaited_(awaited_calls(graph)) {
-        is_fp32_.reserve(data_.kernels.size());
-        for (const kernel_record& kernel : data_.kernels) {
-            const std::optional<matrix_kernel> found = matrix_kernel_of(data_.name(kernel.name));
-            is_fp32_.push_back(found && found->type == matrix_type::fp32 && tf32_factor_ > 0);
-        }
-    }
+    gpu_grouper(const dependency_graph& graph, const gpu_traits& traits)
+        : graph_(graph), data_(graph.data()), traits_(traits), awaited_(awaited_calls(graph)) {}
 
     std::vector<gpu_group> run() {
         for (const std::uint32_t op : graph_.order()) {
@@ -52,9 +42,9 @@ public:
             step_ =
                 partition_point_near(steps.size(), step_, [&](std::size_t at) { return steps[at].start_ns <= at_ns; });
             if (step_ == 0 || at_ns >= steps[step_ - 1].end_ns) continue;
-            add(op, step_ - 1);
+            add(op, graph_.first_step() + step_ - 1);
         }
-        add_side_streams();
+        if (traits_.has_side_streams) add_side_streams();
         return sorted_groups(std::move(groups_));
     }
 
@@ -65,17 +55,17 @@ private:
         const gpu_op& op = data_.ops[index];
         const std::int64_t length_ns = op.end_ns - op.start_ns;
         if (op.kind == op_kind::kernel) {
-            if (op.graph_node == npos && class_of_(op) == op_class::compute)
+            if (traits_.has_side_streams && op.graph_node == npos && traits_.class_of(op) == op_class::compute)
                 kernels_[op.place].emplace_back(step, index);
             const std::uint32_t name = data_.kernels[op.detail].name;
-            if (class_of_(op) == op_class::communication) {
+            if (traits_.class_of(op) == op_class::communication) {
                 gpu_group& group = group_of(gpu_use::communication, name, {});
                 group.tally.add(step, op.start_ns, length_ns);
                 group.changes.ops.push_back({.op = index, .fate = op_fate::runs_beside});
-            } else if (is_fp32_[op.detail]) {
+            } else if (traits_.is_fp32[op.detail]) {
                 gpu_group& group = group_of(gpu_use::fp32_matrices, name, {});
                 group.tally.add(step, op.start_ns, length_ns);
-                const double saved = static_cast<double>(length_ns) * (1 - 1 / tf32_factor_);
+                const double saved = static_cast<double>(length_ns) * (1 - 1 / traits_.tf32_factor);
                 group.changes.ops.push_back({.op = index, .less_ns = static_cast<std::int64_t>(saved)});
             }
         } else if (op.kind == op_kind::memcpy) {
@@ -109,70 +99,97 @@ private:
 
     // Of each device the streams but the one that computes longest. Streams of a graph's nodes are the driver's choice.
     void add_side_streams() {
-        std::map<std::uint32_t, std::pair<std::int64_t, std::uint32_t>> first;  // device → time, place
-        for (const auto& [place, kernels] : kernels_) {
-            std::int64_t total_ns = 0;
-            for (const auto& [step, op] : kernels) total_ns += data_.ops[op].end_ns - data_.ops[op].start_ns;
-            first[data_.places[place].device] = std::max(first[data_.places[place].device], {total_ns, place});
-        }
+        std::map<std::uint32_t, kernel_cover> cover;  // device → of its first stream
+        for (const auto& [device, place] : traits_.first_stream) cover.try_emplace(device, data_, kernels_[place]);
+        std::map<std::uint32_t, gpu_group*> sides;  // by place
         for (const auto& [place, kernels] : kernels_) {
             const gpu_place& where = data_.places[place];
-            const std::uint32_t first_place = first[where.device].second;
-            if (first_place == place) continue;
+            if (traits_.first_stream.at(where.device) == place) continue;
             const std::string_view name = data_.stream_name(where.context, where.stream);
             gpu_group& group = group_of(gpu_use::side_stream, 0,
                                         fmt::format("stream {}{}{}", where.stream, name.empty() ? "" : " ", name));
-            for (const auto& [step, op] : kernels) {
-                group.tally.add(step, data_.ops[op].start_ns, data_.ops[op].end_ns - data_.ops[op].start_ns);
-                if (graph_.ops()[op].other != npos) ++group.waited;
-                free_from_streams(op, group);
+            sides[place] = &group;
+            for (const auto& [step, index] : kernels) {
+                const gpu_op& op = data_.ops[index];
+                group.tally.add(step, op.start_ns, op.end_ns - op.start_ns);
+                if (graph_.needs_of(index).other != npos) ++group.waited;
+                free_from_streams(index, group);
+                group.overlap_ns += cover.at(where.device).until(op.end_ns) - cover.at(where.device).until(op.start_ns);
             }
-            for (const auto& [step, op] : kernels_[first_place]) {
-                if (waits_for(op, place)) free_from_streams(op, group);
-            }
-            group.overlap = static_cast<double>(overlap_ns(kernels, kernels_[first_place])) /
-                            static_cast<double>(std::max<std::int64_t>(group.tally.total_ns, 1));
+        }
+        for (const auto& [device, place] : traits_.first_stream) {
+            for (const auto& [step, op] : kernels_[place]) free_from_sides(op, device, sides);
         }
     }
 
     void free_from_streams(std::uint32_t op, gpu_group& group) const {
-        const op_needs& needs = graph_.ops()[op];
+        const op_needs& needs = graph_.needs_of(op);
         if (needs.other == npos && !needs.has_stream_needs) return;
         group.changes.ops.push_back({.op = op, .waits_for_streams = false});
     }
 
-    bool waits_for(std::uint32_t op, std::uint32_t place) const {
-        const std::uint32_t other = graph_.ops()[op].other;
-        if (other != npos && data_.ops[other].place == place) return true;
-        const auto needs = graph_.stream_needs_of(op);
-        return std::any_of(needs.begin(), needs.end(),
-                           [&](const later_than& need) { return data_.ops[need.op].place == place; });
+    // Of a kernel of a device's first stream: it would not wait for a side stream of that device.
+    void free_from_sides(std::uint32_t op, std::uint32_t device,
+                         const std::map<std::uint32_t, gpu_group*>& sides) const {
+        std::vector<std::uint32_t> places;
+        if (const std::uint32_t other = graph_.needs_of(op).other; other != npos)
+            places.push_back(data_.ops[other].place);
+        for (const later_than& need : graph_.stream_needs_of(op)) places.push_back(data_.ops[need.op].place);
+        std::sort(places.begin(), places.end());
+        places.erase(std::unique(places.begin(), places.end()), places.end());
+        for (const std::uint32_t place : places) {
+            const auto side = sides.find(place);
+            if (side != sides.end() && data_.places[place].device == device) free_from_streams(op, *side->second);
+        }
     }
 
-    using placed_kernels = std::vector<std::pair<std::size_t, std::uint32_t>>;  // step and operation, in order of start
+    using placed_kernels = std::vector<std::pair<std::size_t, std::uint32_t>>;  // step and operation
 
-    // Kernels of one stream hardly overlap each other.
-    std::int64_t overlap_ns(const placed_kernels& of, const placed_kernels& with) const {
-        std::int64_t total_ns = 0;
-        std::size_t next = 0;
-        for (const auto& [step, index] : of) {
-            const gpu_op& op = data_.ops[index];
-            while (next < with.size() && data_.ops[with[next].second].end_ns <= op.start_ns) ++next;
-            for (std::size_t i = next; i < with.size() && data_.ops[with[i].second].start_ns < op.end_ns; ++i) {
-                const gpu_op& other = data_.ops[with[i].second];
-                total_ns += std::max<std::int64_t>(
-                    std::min(op.end_ns, other.end_ns) - std::max(op.start_ns, other.start_ns), 0);
+    // For how long kernels of a stream ran until a moment, all durations added.
+    class kernel_cover {
+    public:
+        kernel_cover(const timeline& data, const placed_kernels& of) {
+            for (const auto& [step, op] : of) {
+                starts_.push_back({data.ops[op].start_ns, 0});
+                ends_.push_back({data.ops[op].end_ns, 0});
+            }
+            add_up(starts_);
+            add_up(ends_);
+        }
+        std::int64_t until(std::int64_t ns) const {
+            return static_cast<std::int64_t>(since(starts_, ns) - since(ends_, ns));
+        }
+
+    private:
+        struct moment {
+            std::int64_t at_ns = 0;
+            std::uint64_t before_ns = 0;  // of all earlier moments the time from them to this one; it may wrap
+        };
+        static void add_up(std::vector<moment>& moments) {
+            std::sort(moments.begin(), moments.end(),
+                      [](const moment& a, const moment& b) { return a.at_ns < b.at_ns; });
+            for (std::size_t i = 1; i < moments.size(); ++i) {
+                const auto step_ns = static_cast<std::uint64_t>(moments[i].at_ns - moments[i - 1].at_ns);
+                moments[i].before_ns = moments[i - 1].before_ns + i * step_ns;
             }
         }
-        return total_ns;
-    }
+        // The time from all moments up to `ns` to it.
+        static std::uint64_t since(const std::vector<moment>& moments, std::int64_t ns) {
+            const auto next = std::partition_point(moments.begin(), moments.end(),
+                                                   [&](const moment& each) { return each.at_ns <= ns; });
+            if (next == moments.begin()) return 0;
+            const auto count = static_cast<std::uint64_t>(next - moments.begin());
+            return next[-1].before_ns + count * static_cast<std::uint64_t>(ns - next[-1].at_ns);
+        }
+
+        std::vector<moment> starts_;
+        std::vector<moment> ends_;
+    };
 
     const dependency_graph& graph_;
     const timeline& data_;
-    op_classifier class_of_;
-    double tf32_factor_;
+    const gpu_traits& traits_;
     std::vector<bool> awaited_;                        // by index into events
-    std::vector<bool> is_fp32_;                        // by index into kernels
     std::map<std::uint32_t, placed_kernels> kernels_;  // that compute, by place
     std::map<group_key, gpu_group> groups_;
     std::size_t step_ = 0;
@@ -180,7 +197,58 @@ private:
 
 }  // namespace
 
-std::vector<gpu_group> group_gpu_time(const dependency_graph& graph) { return gpu_grouper(graph).run(); }
+gpu_traits::gpu_traits(const timeline& data, const std::vector<whole_step>& steps)
+    : class_of(data), tf32_factor(tf32_factor_of(data)) {
+    is_fp32.reserve(data.kernels.size());
+    for (const kernel_record& kernel : data.kernels) {
+        const std::optional<matrix_kernel> found = matrix_kernel_of(data.name(kernel.name));
+        is_fp32.push_back(found && found->type == matrix_type::fp32 && tf32_factor > 0);
+    }
+    std::vector<std::int64_t> computes_ns(data.places.size(), INT64_MIN);
+    std::size_t step = 0;
+    for (const gpu_op& op : data.ops) {
+        if (op.kind != op_kind::kernel || op.graph_node != npos || class_of(op) != op_class::compute) continue;
+        const std::int64_t at_ns = op.launch == npos ? op.start_ns : data.api_calls[op.launch].start_ns;
+        step = partition_point_near(steps.size(), step, [&](std::size_t at) { return steps[at].start_ns <= at_ns; });
+        if (step == 0 || at_ns >= steps[step - 1].end_ns) continue;
+        std::int64_t& of_place = computes_ns[op.place];
+        of_place = std::max<std::int64_t>(of_place, 0) + op.end_ns - op.start_ns;
+    }
+    for (std::uint32_t place = 0; place < computes_ns.size(); ++place) {
+        if (computes_ns[place] == INT64_MIN) continue;
+        const auto [first, is_new] = first_stream.try_emplace(data.places[place].device, place);
+        if (is_new) continue;
+        has_side_streams = true;
+        if (computes_ns[place] >= computes_ns[first->second]) first->second = place;
+    }
+}
+
+double gpu_group::overlap() const noexcept {
+    return static_cast<double>(overlap_ns) / static_cast<double>(std::max<std::int64_t>(tally.total_ns, 1));
+}
+
+gpu_group gpu_group::without_changes() const {
+    return {.use = use,
+            .name = name,
+            .direction = direction,
+            .is_pageable = is_pageable,
+            .is_awaited = is_awaited,
+            .bytes = bytes,
+            .tally = tally,
+            .overlap_ns = overlap_ns,
+            .waited = waited};
+}
+
+void gpu_group::add(const gpu_group& other) {
+    bytes += other.bytes;
+    tally.add(other.tally);
+    overlap_ns += other.overlap_ns;
+    waited += other.waited;
+}
+
+std::vector<gpu_group> group_gpu_time(const dependency_graph& graph, const gpu_traits& traits) {
+    return gpu_grouper(graph, traits).run();
+}
 
 double pinned_rate(const timeline& data, copy_direction direction) {
     constexpr std::uint64_t least_bytes = 1U << 20;

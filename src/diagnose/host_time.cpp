@@ -6,7 +6,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "base/near_search.hpp"
 #include "timeline/launched_ops.hpp"
@@ -24,13 +23,14 @@ constexpr std::uint64_t least_staged_bytes = 1U << 20;
 
 class host_grouper {
 public:
-    host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where)
+    host_grouper(const dependency_graph& graph, const host_activity& host, code_places& where,
+                 const graph_captures& captured)
         : graph_(graph),
           data_(graph.data()),
           host_(host),
           where_(where),
           awaited_(awaited_calls(graph)),
-          graph_captures_(graph.data()) {
+          captured_(captured) {
         find_staged();
     }
 
@@ -42,10 +42,10 @@ public:
             const bool is_boundary = events[i].call == npos && events[i].before != npos;
             const std::int64_t ns = is_boundary ? events[events[i].before].end_ns + 1 : events[i].start_ns;
             find_step(ns);
-            if (step_ > 0 && ns <= graph_.steps()[step_ - 1].end_ns) add_gap(i, step_ - 1);
+            if (step_ > 0 && ns <= graph_.steps()[step_ - 1].end_ns) add_gap(i, graph_.first_step() + step_ - 1);
             if (events[i].call == npos) continue;
             find_step(ns + 1);
-            if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, step_ - 1);
+            if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, graph_.first_step() + step_ - 1);
         }
         return sorted_groups(std::move(groups_));
     }
@@ -131,7 +131,7 @@ private:
     }
 
     bool captures(const host_event& event, std::int64_t ns) const {
-        return graph_captures_.contains(event.thread, ns) || graph_captures_.contains(home_of(event), ns);
+        return captured_.contains(event.thread, ns) || captured_.contains(home_of(event), ns);
     }
 
     idle_cause cause_at(const host_event& event, std::int64_t ns, std::uint32_t place, idle_cause otherwise) const {
@@ -254,7 +254,7 @@ private:
     const host_activity& host_;
     code_places& where_;
     std::vector<bool> awaited_;  // by index into events
-    graph_captures graph_captures_;
+    const graph_captures& captured_;
     struct staged_copies {
         std::uint64_t bytes = 0;
         std::int64_t until_ns = 0;  // when the last of these copies was called
@@ -306,6 +306,31 @@ void step_tally::add(const step_tally& other) {
     longest_at_ns = other.longest_at_ns;
 }
 
+host_group::key host_group::key_in(const timeline& data) const {
+    std::uint64_t function = 0;
+    if (call != npos) {
+        const timeline_api_call& of = data.api_calls[call];
+        function = std::uint64_t{static_cast<std::uint16_t>(of.domain)} << 32 | of.cbid;
+    }
+    return {cause, function, place, direction, is_staged};
+}
+
+host_group host_group::without_changes() const {
+    return {.cause = cause,
+            .place = place,
+            .call = call,
+            .direction = direction,
+            .op_name = op_name,
+            .bytes = bytes,
+            .is_staged = is_staged,
+            .tally = tally};
+}
+
+void host_group::add(const host_group& other) {
+    bytes += other.bytes;
+    tally.add(other.tally);
+}
+
 std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait) {
     constexpr std::int64_t at_once_ns = 50'000;
     if (wait.before == npos) return npos;
@@ -335,8 +360,9 @@ std::vector<bool> awaited_calls(const dependency_graph& graph) {
     return out;
 }
 
-std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where) {
-    return host_grouper(graph, host, where).run();
+std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where,
+                                        const graph_captures& captured) {
+    return host_grouper(graph, host, where, captured).run();
 }
 
 }  // namespace prof

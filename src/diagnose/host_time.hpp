@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/breakdown/host_activity.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
 #include "analysis/projection/transfer_name.hpp"
@@ -58,6 +60,13 @@ struct host_group {
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     replay_changes changes{};  // without the group
+
+    // Distinguishes groups of all parts of a timeline.
+    using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, bool>;
+    key key_in(const timeline& data) const;
+    host_group without_changes() const;
+    // Of another part, without its changes. REQUIRES: it has the same key.
+    void add(const host_group& other);
 };
 
 // Of a call that waits: the call before it on its thread, if that is an asynchronous copy between host and GPU and
@@ -83,6 +92,7 @@ std::vector<TGroup> sorted_groups(std::map<TKey, TGroup>&& groups) {
 }
 
 // The arguments must belong together. Groups with the most time first.
-std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where);
+std::vector<host_group> group_host_time(const dependency_graph& graph, const host_activity& host, code_places& where,
+                                        const graph_captures& captured);
 
 }  // namespace prof

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/reports/module_texts.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/examined_steps.hpp"
@@ -15,8 +17,23 @@
 
 namespace prof {
 
-// Sets path, path_ns, unexplained_ns, path_has_modules and bound_by of `out`. Linear in the length of the path.
-void share_path(examined_steps& steps, const attribution& att, diagnosis& out);
+class path_sharer;
+
+// The shares of the critical path. Linear in the length of the path.
+class path_shares {
+public:
+    // The arguments must outlive it.
+    path_shares(examined_steps& steps, const attribution& att, module_texts& modules);
+    ~path_shares();
+
+    // A part of the steps, which `modules` looks at. In order of time.
+    void add(const dependency_graph& graph);
+    // Sets path, path_ns, unexplained_ns, path_has_modules and bound_by of `out`.
+    void finish(diagnosis& out);
+
+private:
+    std::unique_ptr<path_sharer> sharer_;
+};
 
 // A piece of the path in words.
 struct named_piece {

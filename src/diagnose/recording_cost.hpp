@@ -17,6 +17,11 @@ inline constexpr std::int64_t recorded_launch_ns = 500;
 struct recording_cost {
     std::uint64_t launches = 0;  // in the steps
     std::int64_t longer_ns = 0;  // all steps; launches that the GPU hides make them no longer
+
+    void add(const recording_cost& other) noexcept {
+        launches += other.launches;
+        longer_ns += other.longer_ns;
+    }
 };
 // `replayed_ns`: the replay without a change.
 recording_cost cost_of_recording(const dependency_graph& graph, std::int64_t replayed_ns);

@@ -23,8 +23,8 @@ bool is_special_file(const struct stat& status) noexcept {
 
 }  // namespace
 
-atomic_file::atomic_file(std::string path) : path_(std::move(path)) {
-    if (path_.ends_with(".gz")) gzip_ = std::make_unique<gzip_stream>();
+atomic_file::atomic_file(std::string path, unsigned compressing_threads) : path_(std::move(path)) {
+    if (path_.ends_with(".gz")) gzip_ = std::make_unique<gzip_stream>(compressing_threads);
     struct stat status {};
     const bool exists = stat(path_.c_str(), &status) == 0;
     if (exists && S_ISDIR(status.st_mode)) fail("create", EISDIR);

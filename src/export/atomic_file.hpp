@@ -23,7 +23,8 @@ class gzip_stream;
 
 class atomic_file final : public byte_sink {
 public:
-    explicit atomic_file(std::string path);
+    // `compressing_threads`: of its own, for a name that ends in ".gz" (gzip_stream.hpp).
+    explicit atomic_file(std::string path, unsigned compressing_threads = 0);
     ~atomic_file() override;
     atomic_file(const atomic_file&) = delete;
     atomic_file& operator=(const atomic_file&) = delete;

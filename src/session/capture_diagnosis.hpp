@@ -30,8 +30,10 @@ public:
     // for them.
     void add_gains(report_document& document);
 
-private:
+    // Of all steps, made once.
     const diagnosis& get();
+
+private:
     std::optional<priced_changes> gains(const step_figures& of);
 
     const timeline& data_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/capture_reports.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <optional>
@@ -135,11 +136,15 @@ result<report_settings> parse_report_settings(const char* const* settings) {
     return out;
 }
 
-report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
-                             std::span<const report_kind* const> reports, bool for_people) {
+namespace {
+
+// Calls visit(report_input, capture_diagnosis) with what reports are made of.
+template <typename TVisit>
+void with_report_input(const timeline& data, const std::string& path, const report_settings& settings, bool for_people,
+                       TVisit&& visit) {
     if (changes_timeline(settings)) {
         const auto [changed, rest] = with_changes(data, settings);
-        return make_reports(changed, path, rest, reports, for_people);
+        return with_report_input(changed, path, rest, for_people, visit);
     }
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
@@ -168,10 +173,37 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                                      return out;
                                  },
                              .may_use_threads = settings.may_use_threads};
-    report_document out = make_document(input, reports);
-    diagnosed.add_gains(out);
+    visit(input, diagnosed);
+}
+
+}  // namespace
+
+report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
+                             std::span<const report_kind* const> reports, bool for_people) {
+    report_document out;
+    with_report_input(data, path, settings, for_people, [&](const report_input& input, capture_diagnosis& diagnosed) {
+        out = make_document(input, reports);
+        diagnosed.add_gains(out);
+    });
     if (for_people) add_next_command(data, out);
     return out;
+}
+
+void make_reports(const timeline& data, const std::string& path, const report_settings& settings,
+                  std::span<const report_kind* const> reports,
+                  const std::function<void(const report_document&)>& visit) {
+    with_report_input(data, path, settings, false, [&](const report_input& input, capture_diagnosis& diagnosed) {
+        // Prices of all steps, if these are computed anyway.
+        const bool is_diagnosed = std::any_of(reports.begin(), reports.end(), [](const report_kind* each) {
+            return each->name == "diagnose" || each->name == "diagnose_places" || each->name == "critical_path";
+        });
+        if (is_diagnosed) diagnosed.get();
+        for (const report_kind* const& each : reports) {
+            report_document one = make_document(input, std::span(&each, 1));
+            diagnosed.add_gains(one);
+            visit(one);
+        }
+    });
 }
 
 void write_trace(const timeline& data, const std::string& path, const report_settings& settings) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +50,10 @@ result<report_settings> parse_report_settings(const char* const* settings);
 // These reports of the timeline of the capture at `path`. Throws nothing_selected (step_choice.hpp).
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports, bool for_people);
+// The same for programs, one report after another: visit(document with one report).
+void make_reports(const timeline& data, const std::string& path, const report_settings& settings,
+                  std::span<const report_kind* const> reports,
+                  const std::function<void(const report_document&)>& visit);
 
 // Writes a trace of the timeline, or of the part that the settings select, as a file that appears whole or not at all;
 // compressed if `path` ends in ".gz". Throws file_error and nothing_selected.

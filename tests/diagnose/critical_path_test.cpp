@@ -78,7 +78,7 @@ TEST(CriticalPath, CoversEachInstantOfARunOnce) {
 // All else takes no time, and no call waits that is not on the path: the steps stay as long.
 replay_changes without_all_else(const dependency_graph& graph, const std::vector<path_piece>& path) {
     std::vector<event_change> events(graph.events().size());
-    std::vector<op_change> ops(graph.ops().size());
+    std::vector<op_change> ops(graph.data().ops.size());
     for (std::uint32_t i = 0; i < events.size(); ++i) {
         events[i] = {.event = i, .gap_less_ns = INT32_MAX, .work_less_ns = INT32_MAX, .waits = false};
     }

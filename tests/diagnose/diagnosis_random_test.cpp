@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/breakdown/host_activity.hpp"
 #include "diagnose/anything.hpp"
 #include "diagnose/diagnosis.hpp"
@@ -26,7 +27,7 @@ TEST(HostTime, OfOneProgramIsTheTimeOfItsSteps) {
         code_places where(of.data, of.att, of.steps);
         std::int64_t total_ns = 0;
         replay_changes all;
-        for (const host_group& group : group_host_time(*of.graph, host, where)) {
+        for (const host_group& group : group_host_time(*of.graph, host, where, graph_captures(of.data))) {
             total_ns += group.tally.total_ns;
             all.add(group.changes);
         }

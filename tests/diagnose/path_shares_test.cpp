@@ -154,17 +154,31 @@ TEST_F(PathShares, AreOfTheModulesThatMadeTheNodesOfBackward) {
     autograd.pop(at(210));
     end_phase(220);
     step(230);
+    EXPECT_THAT(shares(), UnorderedElementsAre("kernels, backward, Net: 100",                //
+                                               "launch latency, backward, Net: 5",           //
+                                               "host code, backward, Net: 100",              // 100 to 200, in the node
+                                               "hand-over between threads, backward, : 40",  // 60 to 100
+                                               "host code, forward, : 20",                   // 10 to 20, 40 to 50
+                                               "host code, forward, Net: 17",                // 20 to 30, 33 to 40
+                                               "CUDA call, forward, Net: 3",                 //
+                                               "host code, , : 20"));                        // 0 to 10, 50 to 60
+}
+
+// The main thread computes for 2 ms before it goes backward, and 300 us after that. Without nodes it is not known when
+// autograd's thread began: at most 50 us before its first call.
+TEST_F(PathShares, AHandOverIsNotWhatAThreadDoesBefore) {
+    launch(main, 10, 15, 20);
+    phase(2'013, "backward");
+    launch(autograd, 2'300, 2'305, 2'310);
+    end_phase(2'320);
+    main.call(at(2'620), at(2'622), 99, stream_synchronize);
+    step(2'622);
     EXPECT_THAT(shares(),
-                UnorderedElementsAre("kernels, backward, Net: 100",                    //
-                                     "launch latency, backward, Net: 5",               //
-                                     "hand-over between threads, backward, Net: 100",  // 100 to 200
-                                     "hand-over between threads, backward, : 40",      // 60 to 100
-                                     "hand-over between threads, , : 10",              // 50 to 60
-                                     "hand-over between threads, forward, : 10",       // 40 to 50
-                                     "hand-over between threads, forward, Net: 7",     // 33 to 40
-                                     "CUDA call, forward, Net: 3",                     //
-                                     "host code, forward, Net: 10",                    // 20 to 30
-                                     "host code, forward, : 10", "host code, , : 10"));
+                UnorderedElementsAre("host code, , : 2310",         // 0 to 10, 13 to 2,013, 2,320 to 2,620
+                                     "CUDA call, , : 5",            //
+                                     "host code, backward, : 237",  // to 2,250
+                                     "hand-over between threads, backward, : 67",  // to 2,300, and 2,303 to 2,320
+                                     "CUDA call, backward, : 3"));
 }
 
 // Captured in a step that is not examined; the nodes have the phase and the module of the capture.

@@ -29,11 +29,10 @@ struct texts {
     attribution att;
     whole_steps steps;
     code_places where;
-    dependency_graph graph{data, att, steps};
     launching_places launching{data, att, host_activity(data, att), where, steps.steps};
     std::vector<host_group> host;
     std::vector<gpu_group> gpu;
-    rule_input input{.data = data, .graph = graph, .where = where, .launching = launching, .host = host, .gpu = gpu};
+    rule_input input{.data = data, .where = where, .launching = launching, .host = host, .gpu = gpu};
 };
 
 TEST(RuleTexts, ACallIsInItsOperator) {

@@ -102,6 +102,16 @@ std::uint32_t host_activity::range_at(std::uint32_t thread, std::int64_t ns) con
     return next == 0 ? npos : states_[thread][next - 1].range;
 }
 
+std::int64_t host_activity::first_change(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns) const {
+    const std::size_t next = first_state_after(thread, from_ns);
+    return next == states_[thread].size() ? to_ns : std::min(to_ns, states_[thread][next].since_ns);
+}
+
+std::int64_t host_activity::last_change(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns) const {
+    const std::size_t next = first_state_after(thread, to_ns);
+    return next == 0 ? from_ns : std::max(from_ns, states_[thread][next - 1].since_ns);
+}
+
 std::uint32_t host_activity::call_at(std::uint32_t thread, std::int64_t ns) const {
     const std::vector<std::uint32_t>& calls = calls_[thread];
     const std::size_t next = first_call_after(thread, ns);

@@ -16,6 +16,8 @@ public:
     // Ranges that take no part in attribution, or that it hides, are left out. The arguments must outlive it.
     host_activity(const timeline& data, const attribution& att);
 
+    const timeline& data() const noexcept { return *data_; }
+
     // A stretch of time in which a thread is in one call, or in none.
     struct stretch {
         std::int64_t start_ns = 0;
@@ -77,6 +79,10 @@ public:
         const std::uint32_t own = range_at(thread, ns);
         return own != npos || home == thread ? own : range_at(home, ns);
     }
+    // When the innermost range changes first after `from_ns`, but at `to_ns` at the latest; and when it changed last up
+    // to `to_ns`, but at `from_ns` at the earliest.
+    std::int64_t first_change(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns) const;
+    std::int64_t last_change(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns) const;
     // The call in which the thread is; npos: in none.
     std::uint32_t call_at(std::uint32_t thread, std::int64_t ns) const;
 

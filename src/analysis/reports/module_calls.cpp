@@ -8,6 +8,7 @@
 
 #include "analysis/projection/segment.hpp"
 #include "analysis/reports/modules.hpp"
+#include "base/near_search.hpp"
 #include "record/label.hpp"
 
 namespace prof {
@@ -33,8 +34,10 @@ std::int64_t first_sequence(const timeline_range& call) noexcept {
 
 }  // namespace
 
-module_calls::module_calls(const timeline& data) : data_(data), threads_(data.threads.size()) {
-    for (const timeline_range& range : data.ranges) {
+module_calls::module_calls(const timeline& data, std::size_t first_range, std::size_t end_range)
+    : data_(data), threads_(data.threads.size()) {
+    for (std::size_t i = first_range; i < end_range; ++i) {
+        const timeline_range& range = data.ranges[i];
         if (!is_phase(data, range)) continue;
         if (is_backward(data, range)) {
             threads_[range.thread].goes_backward = true;
@@ -45,7 +48,7 @@ module_calls::module_calls(const timeline& data) : data_(data), threads_(data.th
     }
     has_engine_ = std::any_of(data.name_table.begin(), data.name_table.end(),
                               [](const auto& entry) { return entry.second.starts_with(engine_prefix); });
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+    for (auto i = static_cast<std::uint32_t>(first_range); i < end_range; ++i) {
         const timeline_range& range = data.ranges[i];
         if (range.is_module && range.style == range_style::push_pop) calls_.push_back(i);
         if (is_backward_node(range)) nodes_.push_back(i);
@@ -61,11 +64,11 @@ module_calls::module_calls(const timeline& data) : data_(data), threads_(data.th
         nodes_, &thread_entry::nodes,
         [&](std::uint32_t node) {
             const timeline_range& range = data_.ranges[node];
-            threads_[range.thread].latest_nodes.push_back({range.start_ns, node});
+            threads_[range.thread].latest_nodes.all.push_back({range.start_ns, node});
         },
         [&](std::uint32_t node, std::uint32_t) {
             const timeline_range& range = data_.ranges[node];
-            threads_[range.thread].latest_nodes.push_back({range.end_ns, node});
+            threads_[range.thread].latest_nodes.all.push_back({range.end_ns, node});
         });
     sweep(
         calls_, &thread_entry::calls,
@@ -77,12 +80,15 @@ module_calls::module_calls(const timeline& data) : data_(data), threads_(data.th
             const timeline_range& range = data_.ranges[call];
             if (!range.open_at_end) add_segment(call, range.sequence, range.end_ns, around);
         });
+    for (std::uint32_t thread = 0; thread < threads_.size(); ++thread) {
+        if (!threads_[thread].segments.empty()) made_nodes_on_.push_back(thread);
+    }
 }
 
 // Calls begin(range) and end(range, the one around it) in the order of time.
 template <typename TBegin, typename TEnd>
-void module_calls::sweep(const std::vector<std::uint32_t>& ranges, std::vector<change> thread_entry::*changes,
-                         TBegin begin, TEnd end) {
+void module_calls::sweep(const std::vector<std::uint32_t>& ranges, change_list thread_entry::*changes, TBegin begin,
+                         TEnd end) {
     std::vector<std::uint32_t> open;
     std::uint32_t thread = npos;
     const auto end_until = [&](std::int64_t time_ns) {
@@ -90,7 +96,7 @@ void module_calls::sweep(const std::vector<std::uint32_t>& ranges, std::vector<c
             const std::uint32_t ended = open.back();
             open.pop_back();
             const std::uint32_t around = open.empty() ? npos : open.back();
-            (threads_[thread].*changes).push_back({data_.ranges[ended].end_ns, around});
+            (threads_[thread].*changes).all.push_back({data_.ranges[ended].end_ns, around});
             end(ended, around);
         }
     };
@@ -99,13 +105,12 @@ void module_calls::sweep(const std::vector<std::uint32_t>& ranges, std::vector<c
         end_until(range.thread == thread ? range.start_ns : INT64_MAX);
         thread = range.thread;
         const std::int64_t duration_ns = range.end_ns - range.start_ns;
-        self_ns_[index] += duration_ns;
         if (!open.empty()) {
-            self_ns_[open.back()] -= duration_ns;
+            within_ns_[open.back()] += duration_ns;
             around_.emplace(index, open.back());
         }
         open.push_back(index);
-        (threads_[thread].*changes).push_back({range.start_ns, index});
+        (threads_[thread].*changes).all.push_back({range.start_ns, index});
         begin(index);
     }
     end_until(INT64_MAX);
@@ -121,31 +126,30 @@ void module_calls::add_segment(std::uint32_t call, std::int64_t sequence, std::i
     segments.push_back({sequence, time_ns, now_in, node_at(range.thread, range.start_ns)});
 }
 
-std::vector<module_calls::change>::const_iterator module_calls::after(const std::vector<change>& changes,
-                                                                      std::int64_t time_ns) {
-    return std::upper_bound(changes.begin(), changes.end(), time_ns,
-                            [](std::int64_t time, const change& entry) { return time < entry.time_ns; });
+std::size_t module_calls::change_list::after(std::int64_t time_ns) const {
+    latest = partition_point_near(all.size(), latest, [&](std::size_t at) { return all[at].time_ns <= time_ns; });
+    return latest;
 }
-std::uint32_t module_calls::at(const std::vector<change>& changes, std::int64_t time_ns) {
-    const auto next = after(changes, time_ns);
-    return next == changes.begin() ? npos : next[-1].range;
+std::uint32_t module_calls::change_list::at(std::int64_t time_ns) const {
+    const std::size_t next = after(time_ns);
+    return next == 0 ? npos : all[next - 1].range;
 }
 std::uint32_t module_calls::call_at(std::uint32_t thread, std::int64_t time_ns) const {
-    return thread < threads_.size() ? at(threads_[thread].calls, time_ns) : npos;
+    return thread < threads_.size() ? threads_[thread].calls.at(time_ns) : npos;
 }
 std::uint32_t module_calls::node_at(std::uint32_t thread, std::int64_t time_ns) const {
-    return thread < threads_.size() ? at(threads_[thread].nodes, time_ns) : npos;
+    return thread < threads_.size() ? threads_[thread].nodes.at(time_ns) : npos;
 }
 std::uint32_t module_calls::latest_node_at(std::uint32_t thread, std::int64_t time_ns) const {
-    return thread < threads_.size() ? at(threads_[thread].latest_nodes, time_ns) : npos;
+    return thread < threads_.size() ? threads_[thread].latest_nodes.at(time_ns) : npos;
 }
 
 std::int64_t module_calls::next_change(std::uint32_t thread, std::int64_t time_ns) const {
     std::int64_t out = INT64_MAX;
     if (thread >= threads_.size()) return out;
     for (const auto* const changes : {&threads_[thread].calls, &threads_[thread].nodes}) {
-        const auto next = after(*changes, time_ns);
-        if (next != changes->end()) out = std::min(out, next->time_ns);
+        const std::size_t next = changes->after(time_ns);
+        if (next != changes->all.size()) out = std::min(out, changes->all[next].time_ns);
     }
     return out;
 }
@@ -175,10 +179,10 @@ std::uint32_t module_calls::node_of_launch(const timeline_api_call& call) const 
     while (at != npos && !is_of_engine(data_.ranges[data_.torch_nodes[at].range])) at = data_.torch_nodes[at].below;
     if (at == npos) return open;
     const std::uint32_t engine = data_.torch_nodes[at].range;
-    const std::vector<change>& nodes = threads_[call.thread].nodes;
-    const auto next = after(nodes, call.start_ns);
+    const change_list& nodes = threads_[call.thread].nodes;
+    const std::size_t next = nodes.after(call.start_ns);
     for (const std::uint32_t node :
-         {open, latest_node_at(call.thread, call.start_ns), next == nodes.end() ? npos : next->range}) {
+         {open, latest_node_at(call.thread, call.start_ns), next == nodes.all.size() ? npos : nodes.all[next].range}) {
         const bool is_within =
             node != npos && node > engine && data_.ranges[node].start_ns < data_.ranges[engine].end_ns;
         if (is_within) return node;
@@ -203,7 +207,7 @@ maker_of_node module_calls::maker_of(std::uint32_t node) const {
         if (in_node == npos && may_be_made_by_engine(range)) return {};
         maker_of_node found;
         bool found_maker = false;  // on a thread that has made nodes in modules' calls
-        for (std::uint32_t thread = 0; thread < threads_.size(); ++thread) {
+        for (const std::uint32_t thread : made_nodes_on_) {
             const std::vector<segment>& segments = threads_[thread].segments;
             const auto next =
                 std::upper_bound(segments.begin(), segments.end(), range.sequence,

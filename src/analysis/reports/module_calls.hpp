@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -27,7 +28,9 @@ struct maker_of_node {
 
 class module_calls {
 public:
-    explicit module_calls(const timeline& data);
+    explicit module_calls(const timeline& data) : module_calls(data, 0, data.ranges.size()) {}
+    // Of the ranges with these indices alone.
+    module_calls(const timeline& data, std::size_t first_range, std::size_t end_range);
 
     bool empty() const noexcept { return calls_.empty(); }
     bool has_phases() const noexcept {
@@ -47,13 +50,25 @@ public:
     // REQUIRES: one of nodes().
     maker_of_node maker_of(std::uint32_t node) const;
     // Its time on the host without that of calls (of nodes) within it.
-    std::int64_t self_ns(std::uint32_t range) const { return self_ns_.at(range); }
+    std::int64_t self_ns(std::uint32_t range) const {
+        const auto within = within_ns_.find(range);
+        const std::int64_t duration_ns = data_.ranges[range].end_ns - data_.ranges[range].start_ns;
+        return duration_ns - (within == within_ns_.end() ? 0 : within->second);
+    }
 
 private:
     // From then on this is the innermost range.
     struct change {
         std::int64_t time_ns = 0;
         std::uint32_t range = npos;
+    };
+    // The changes of a thread, in order of time. Questions mostly come in order of time, too.
+    struct change_list {
+        std::vector<change> all;
+        mutable std::size_t latest = 0;  // where the latest search ended
+
+        std::size_t after(std::int64_t time_ns) const;  // index of the first one
+        std::uint32_t at(std::int64_t time_ns) const;
     };
     // Nodes from this number on were made in this call, until the next segment.
     struct segment {
@@ -63,9 +78,9 @@ private:
         std::uint32_t in_node = npos;  // the backward node that the call is in: it recomputes
     };
     struct thread_entry {
-        std::vector<change> calls;
-        std::vector<change> nodes;
-        std::vector<change> latest_nodes;
+        change_list calls;
+        change_list nodes;
+        change_list latest_nodes;
         std::vector<segment> segments;  // by sequence
         bool has_phases = false;        // others than those of what nodes recompute
         bool goes_backward = false;     // it begins backwards, and executes nodes that are the CPU's
@@ -74,11 +89,8 @@ private:
     bool is_backward_node(const timeline_range& range) const;
     bool may_be_made_by_engine(const timeline_range& node) const;
     template <typename TBegin, typename TEnd>
-    void sweep(const std::vector<std::uint32_t>& ranges, std::vector<change> thread_entry::*changes, TBegin begin,
-               TEnd end);
+    void sweep(const std::vector<std::uint32_t>& ranges, change_list thread_entry::*changes, TBegin begin, TEnd end);
     void add_segment(std::uint32_t call, std::int64_t sequence, std::int64_t time_ns, std::uint32_t now_in);
-    static std::vector<change>::const_iterator after(const std::vector<change>& changes, std::int64_t time_ns);
-    static std::uint32_t at(const std::vector<change>& changes, std::int64_t time_ns);
 
     const timeline& data_;
     std::vector<thread_entry> threads_;
@@ -86,8 +98,9 @@ private:
     bool has_engine_ = false;                 // the engine's ranges around nodes were recorded
     std::vector<std::uint32_t> calls_;
     std::vector<std::uint32_t> nodes_;
-    std::unordered_map<std::uint32_t, std::int64_t> self_ns_;
-    std::unordered_map<std::uint32_t, std::uint32_t> around_;  // range → the one of its kind around it
+    std::vector<std::uint32_t> made_nodes_on_;                   // threads with segments
+    std::unordered_map<std::uint32_t, std::int64_t> within_ns_;  // range → the time of those of its kind in it
+    std::unordered_map<std::uint32_t, std::uint32_t> around_;    // range → the one of its kind around it
 };
 
 }  // namespace prof

@@ -51,7 +51,17 @@ std::optional<module_work> module_work_of(std::string_view phase) {
 }
 
 module_finder::module_finder(const timeline& data, const attribution& att)
-    : data_(data), att_(att), calls_(data), xla_(find_xla_operations(data)), has_scopes_(with_scopes(xla_.paths)) {}
+    : data_(data), att_(att), xla_(find_xla_operations(data)), has_scopes_(with_scopes(xla_.paths)) {
+    has_calls_ = std::any_of(data.ranges.begin(), data.ranges.end(), [](const timeline_range& range) {
+        return range.is_module && range.style == range_style::push_pop;
+    });
+    look_at(0, data.ranges.size());
+}
+
+void module_finder::look_at(std::size_t first_range, std::size_t end_range) {
+    calls_.emplace(data_, first_range, end_range);
+    makers_ = {};
+}
 
 module_phase module_finder::phase_of(std::uint32_t op) const {
     module_phase innermost;
@@ -77,10 +87,10 @@ maker_of_node module_finder::of_op(std::uint32_t index, const module_phase& phas
         time_ns = node.created_ns;
     }
     if (phase.work != module_work::backward) {
-        const std::uint32_t call = calls_.call_at(thread, time_ns);
+        const std::uint32_t call = calls_->call_at(thread, time_ns);
         return {call == npos ? made_in::no_module : made_in::module, call};
     }
-    const std::uint32_t node = calls_.latest_node_at(thread, time_ns);
+    const std::uint32_t node = calls_->latest_node_at(thread, time_ns);
     const bool is_known = node != npos && data_.ranges[node].start_ns >= data_.ranges[phase.range].start_ns;
     return is_known ? maker_of(node) : maker_of_node{};
 }
@@ -93,10 +103,10 @@ std::optional<module_scopes> module_finder::scopes_of_op(std::uint32_t op) const
     return module_scopes{*work, of.path};
 }
 
-const maker_of_node& module_finder::maker_of(std::uint32_t node) {
-    const auto [known, is_new] = makers_.try_emplace(node);
-    if (is_new) known->second = calls_.maker_of(node);
-    return known->second;
+maker_of_node module_finder::maker_of(std::uint32_t node) {
+    known_maker& known = makers_[node % makers_.size()];
+    if (known.node != node) known = {node, calls_->maker_of(node)};
+    return known.made;
 }
 
 bool module_finder::is_in_node(std::uint32_t call, std::uint32_t node) const {
@@ -109,13 +119,13 @@ maker_of_node module_finder::innermost(std::uint32_t call, std::uint32_t node) {
 }
 
 maker_of_node module_finder::at(std::uint32_t thread, std::int64_t time_ns) {
-    return innermost(calls_.call_at(thread, time_ns), calls_.node_at(thread, time_ns));
+    return innermost(calls_->call_at(thread, time_ns), calls_->node_at(thread, time_ns));
 }
 
 module_of_launch module_finder::of_launch(std::uint32_t op) {
     const timeline_api_call& launch = data_.api_calls[data_.ops[op].launch];
-    const std::uint32_t call = calls_.call_at(launch.thread, launch.start_ns);
-    const std::uint32_t node = calls_.node_of_launch(launch);
+    const std::uint32_t call = calls_->call_at(launch.thread, launch.start_ns);
+    const std::uint32_t node = calls_->node_of_launch(launch);
     module_of_launch out{.work = {},
                          .made = data_.ops[op].graph_node == npos ? innermost(call, node) : maker_of_node{}};
     if (is_in_node(call, node)) {

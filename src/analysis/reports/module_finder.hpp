@@ -3,10 +3,12 @@
 // One thread; memory linear in the ranges of modules and backward nodes.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
+#include <vector>
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/xla_phases.hpp"
@@ -45,8 +47,10 @@ public:
     module_finder(const timeline& data, const attribution& att);
 
     // Whether modules, or scopes of XLA's operations, were recorded.
-    bool is_recorded() const noexcept { return !calls_.empty() || !xla_.paths.empty(); }
-    const module_calls& calls() const noexcept { return calls_; }
+    bool is_recorded() const noexcept { return has_calls_ || !xla_.paths.empty(); }
+    const module_calls& calls() const noexcept { return *calls_; }
+    // From now on only ranges with these indices are known, as if there were no others.
+    void look_at(std::size_t first_range, std::size_t end_range);
     const std::vector<std::string>& paths() const noexcept { return xla_.paths; }
 
     // The innermost phase around an operation that modules work in; forward where there is none, as on other threads.
@@ -58,7 +62,7 @@ public:
     // Of a JAX program. A function without any scope, as one operation that is called by itself, has no modules.
     std::optional<module_scopes> scopes_of_op(std::uint32_t op) const;
     // As module_calls::maker_of.
-    const maker_of_node& maker_of(std::uint32_t node);
+    maker_of_node maker_of(std::uint32_t node);
     // On the host: of the innermost call of a module, or of the backward node that is executed.
     maker_of_node at(std::uint32_t thread, std::int64_t time_ns);
 
@@ -68,10 +72,15 @@ private:
 
     const timeline& data_;
     const attribution& att_;
-    module_calls calls_;
+    std::optional<module_calls> calls_;
+    bool has_calls_ = false;  // in all ranges
     xla_operations xla_;
     std::vector<bool> has_scopes_;  // by path: its function has operations with scopes
-    std::unordered_map<std::uint32_t, maker_of_node> makers_;
+    struct known_maker {
+        std::uint32_t node = npos;
+        maker_of_node made{};
+    };
+    std::array<known_maker, 256> makers_{};  // of the nodes that were asked for last
 };
 
 // "prof run --modules records them"; of a trace of torch.profiler, what does that there.

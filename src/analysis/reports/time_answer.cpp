@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "analysis/reports/reports.hpp"
@@ -10,19 +11,25 @@
 namespace prof {
 namespace {
 
-void add(std::vector<time_share>& to, std::string what, std::int64_t ns) {
-    const auto known = std::find_if(to.begin(), to.end(), [&](const time_share& share) { return share.what == what; });
-    if (known == to.end()) {
-        to.push_back({std::move(what), ns});
-    } else {
-        known->total_ns += ns;
+// Of several rows of one text, one share.
+class share_sums {
+public:
+    void add(const std::string& what, std::int64_t ns) {
+        const auto [known, is_new] = places_.try_emplace(what, shares_.size());
+        if (is_new) shares_.push_back({what, 0});
+        shares_[known->second].total_ns += ns;
     }
-}
+    // Largest first.
+    std::vector<time_share> take() {
+        std::stable_sort(shares_.begin(), shares_.end(),
+                         [](const time_share& a, const time_share& b) { return a.total_ns > b.total_ns; });
+        return std::move(shares_);
+    }
 
-void sort(std::vector<time_share>& shares) {
-    std::stable_sort(shares.begin(), shares.end(),
-                     [](const time_share& a, const time_share& b) { return a.total_ns > b.total_ns; });
-}
+private:
+    std::vector<time_share> shares_;
+    std::unordered_map<std::string, std::size_t> places_;  // in shares_
+};
 
 std::string busy_text(const breakdown_row& row) {
     if (row.use != time_use::compute) return std::string(to_string(row.use));
@@ -49,16 +56,16 @@ std::string idle_text(const breakdown_row& row, const report_input& input) {
 }
 
 time_answer answer_of(step_breakdown broken_down, const report_input& input) {
-    time_answer out;
+    share_sums busy;
+    share_sums idle;
     for (const breakdown_row& row : broken_down.rows) {
         if (row.use == time_use::idle) {
-            add(out.idle, idle_text(row, input), row.total_ns);
+            idle.add(idle_text(row, input), row.total_ns);
         } else {
-            add(out.busy, busy_text(row), row.total_ns);
+            busy.add(busy_text(row), row.total_ns);
         }
     }
-    sort(out.busy);
-    sort(out.idle);
+    time_answer out{.of = {}, .busy = busy.take(), .idle = idle.take()};
     broken_down.rows.clear();
     out.of = std::move(broken_down);
     return out;

@@ -118,7 +118,7 @@ private:
     void before_op() {
         const std::uint32_t index = op_;
         const gpu_op& op = ops_[index];
-        const op_needs& needs = graph_.ops()[index];
+        const op_needs& needs = graph_.needs_of(index);
         add(op.start_ns, path_kind::operation, npos, index);
         add(op.start_ns - needs.extra_ns, path_kind::not_explained, npos, index);
         const std::int64_t ready_ns = op.start_ns - needs.extra_ns;

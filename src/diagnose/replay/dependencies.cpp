@@ -18,6 +18,7 @@
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
 #include "record/api_names.hpp"
+#include "timeline/nearly_sorted.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {
@@ -56,10 +57,60 @@ std::int64_t longest_hand_over(std::vector<std::int64_t> times_ns) {
     return spread_ns * 2 <= middle_ns ? middle_ns * 2 : usual_longest_hand_over_ns;
 }
 
+// A function of CUDA.
+std::uint64_t function_of(const timeline_api_call& call) noexcept {
+    return std::uint64_t{static_cast<std::uint16_t>(call.domain)} << 32 | call.cbid;
+}
+
+bool is_for_event(const timeline_api_call& call) noexcept {
+    return api_name(call.domain, call.cbid).find("Event") != std::string_view::npos;
+}
+
+// The operations that threads launched, in order, by the thread for which they work.
+class launched_by_thread {
+public:
+    launched_by_thread(const timeline& data, const std::vector<std::uint32_t>& homes)
+        : data_(&data), homes_(&homes), ops_(data.threads.size()) {}
+
+    void add(const host_event& event) {
+        const timeline_api_call& call = data_->api_calls[event.call];
+        std::vector<std::uint32_t>& of = ops_[(*homes_)[event.thread]];
+        for (std::uint32_t i = 0; i < call.op_count; ++i) of.push_back(data_->ops_by_launch[call.first_op + i]);
+        if (of.size() > 8 * most_looked_at) of.erase(of.begin(), of.end() - 4 * std::ptrdiff_t{most_looked_at});
+    }
+    // Latest first, 1 is the latest one: how far back it is; 0: not among the last ones.
+    std::size_t distance_to(std::uint32_t op, std::uint32_t thread) const {
+        const std::vector<std::uint32_t>& of = ops_[(*homes_)[thread]];
+        for (std::size_t back = 1; back <= std::min(of.size(), most_looked_at); ++back) {
+            if (of[of.size() - back] == op) return back;
+        }
+        return 0;
+    }
+    // The latest one that had ended, and is at least so far back; npos: none.
+    std::uint32_t ended_at(std::int64_t ns, std::size_t distance, std::uint32_t thread) const {
+        const std::vector<std::uint32_t>& of = ops_[(*homes_)[thread]];
+        for (std::size_t back = distance; back <= std::min(of.size(), distance + most_looked_at); ++back) {
+            if (data_->ops[of[of.size() - back]].end_ns <= ns) return of[of.size() - back];
+        }
+        return npos;
+    }
+
+private:
+    const timeline* data_;
+    const std::vector<std::uint32_t>* homes_;
+    std::vector<std::vector<std::uint32_t>> ops_;
+};
+
 }  // namespace
 
-dependency_graph::dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps)
-    : data_(&data) {
+graph_part whole_of(const timeline& data) noexcept {
+    return {.end_call = static_cast<std::uint32_t>(data.api_calls.size()),
+            .end_op = static_cast<std::uint32_t>(data.ops.size())};
+}
+
+dependency_graph::dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps,
+                                   const graph_part& part, std::size_t first_step)
+    : data_(&data), part_(part), first_step_(first_step) {
     find_runs(steps);
     add_events(steps);
     hand_over(att);
@@ -78,16 +129,14 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
 
 void dependency_graph::find_runs(const whole_steps& steps) {
     has_steps_ = !steps.steps.empty();
-    steps_ = steps.steps;
+    steps_ = joined_steps(*data_, steps.steps);
     if (!has_steps_) {
         for (const timeline_window& window : data_->windows) {
             if (window.end_ns > window.start_ns) steps_.push_back({window.start_ns, window.end_ns, false, 0});
         }
     }
     for (std::size_t i = 0; i < steps_.size(); ++i) {
-        const bool goes_on = i > 0 && has_steps_ && goes_on_at(i);
-        // Between two steps there is often a little, which has to belong to one of them.
-        if (goes_on) steps_[i - 1].end_ns = steps_[i].start_ns;
+        const bool goes_on = i > 0 && has_steps_ && goes_on_at(*data_, steps_, i);
         if (!goes_on) runs_.push_back({.start_ns = steps_[i].start_ns, .first_step = i});
         runs_.back().end_ns = steps_[i].end_ns;
         ++runs_.back().steps;
@@ -95,11 +144,18 @@ void dependency_graph::find_runs(const whole_steps& steps) {
 }
 
 // Whether a step belongs to the run of the one before it: in one window, with little between them.
-bool dependency_graph::goes_on_at(std::size_t step) const {
-    const whole_step& before = steps_[step - 1];
-    const std::int64_t between_ns = steps_[step].start_ns - before.end_ns;
+bool dependency_graph::goes_on_at(const timeline& data, const std::vector<whole_step>& steps, std::size_t step) {
+    const whole_step& before = steps[step - 1];
+    const std::int64_t between_ns = steps[step].start_ns - before.end_ns;
     return between_ns <= (before.end_ns - before.start_ns) / 10 &&
-           window_at(data_->windows, before.start_ns) == window_at(data_->windows, steps_[step].start_ns);
+           window_at(data.windows, before.start_ns) == window_at(data.windows, steps[step].start_ns);
+}
+
+std::vector<whole_step> dependency_graph::joined_steps(const timeline& data, std::vector<whole_step> steps) {
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+        if (goes_on_at(data, steps, i)) steps[i - 1].end_ns = steps[i].start_ns;
+    }
+    return steps;
 }
 
 void dependency_graph::add_events(const whole_steps& steps) {
@@ -128,17 +184,18 @@ void dependency_graph::add_events(const whole_steps& steps) {
             add({.start_ns = ns, .end_ns = ns, .thread = steps.thread});
         }
     };
-    events_.reserve(data_->api_calls.size() + boundaries.size());
-    event_of_call_.assign(data_->api_calls.size(), npos);
-    for (std::uint32_t i = 0; i < data_->api_calls.size(); ++i) {
+    const std::size_t calls = part_.end_call - part_.first_call;
+    events_.reserve(calls + boundaries.size());
+    event_of_call_.assign(calls, npos);
+    for (std::uint32_t i = part_.first_call; i < part_.end_call; ++i) {
         const timeline_api_call& call = data_->api_calls[i];
         add_boundaries(call.start_ns);
         const std::uint32_t before = latest[call.thread];
         if (before != npos && call.start_ns < events_[before].end_ns) {  // inside another call
-            event_of_call_[i] = before;
+            event_of_call_[i - part_.first_call] = before;
             continue;
         }
-        event_of_call_[i] = static_cast<std::uint32_t>(events_.size());
+        event_of_call_[i - part_.first_call] = static_cast<std::uint32_t>(events_.size());
         add({.start_ns = call.start_ns,
              .end_ns = std::max(call.start_ns, call.end_ns),
              .call = i,
@@ -152,7 +209,7 @@ void dependency_graph::hand_over(const attribution& att) {
     homes_.resize(data_->threads.size());
     std::iota(homes_.begin(), homes_.end(), 0U);
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> adopted;  // thread and home → operations
-    for (std::size_t op = 0; op < data_->ops.size(); ++op) {
+    for (std::size_t op = part_.first_op; op < part_.end_op; ++op) {
         const std::uint32_t home = adopting_thread(*data_, att, op);
         if (home == npos || data_->ops[op].launch == npos) continue;
         ++adopted[{data_->api_calls[data_->ops[op].launch].thread, home}];
@@ -211,7 +268,7 @@ void dependency_graph::find_homes_outside_ranges(const std::string& autograd) {
         std::set<std::uint32_t> others;
     };
     std::map<std::uint32_t, launchers> of_device;
-    for (const gpu_op& op : data_->ops) {
+    for (const gpu_op& op : ops_of_part()) {
         if (op.launch == npos) continue;
         const std::uint32_t thread = data_->api_calls[op.launch].thread;
         launchers& of = of_device[data_->place_of(op).device];
@@ -228,7 +285,7 @@ void dependency_graph::find_homes_outside_ranges(const std::string& autograd) {
 // Threads that launch no kernels follow the one with the steps.
 void dependency_graph::follow(std::uint32_t thread) {
     std::vector<bool> launches(data_->threads.size());
-    for (const gpu_op& op : data_->ops) {
+    for (const gpu_op& op : ops_of_part()) {
         if (op.launch == npos || (op.kind != op_kind::kernel && op.kind != op_kind::graph)) continue;
         launches[data_->api_calls[op.launch].thread] = true;
     }
@@ -251,12 +308,10 @@ void dependency_graph::follow(std::uint32_t thread) {
 }
 
 void dependency_graph::order_ops() {
-    order_.resize(data_->ops.size());
-    std::iota(order_.begin(), order_.end(), 0U);
+    order_.resize(part_.end_op - part_.first_op);
+    std::iota(order_.begin(), order_.end(), part_.first_op);
     const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return moment_of(a) < moment_of(b); };
-    if (!std::is_sorted(order_.begin(), order_.end(), earlier)) {
-        std::stable_sort(order_.begin(), order_.end(), earlier);
-    }
+    sort_nearly_sorted(order_, earlier);
 }
 
 std::int64_t dependency_graph::moment_of(std::uint32_t op) const noexcept {
@@ -266,9 +321,11 @@ std::int64_t dependency_graph::moment_of(std::uint32_t op) const noexcept {
 }
 
 void dependency_graph::find_waits() {
+    find_waiting_allocations();
     std::size_t hint = 0;
     std::vector<std::int64_t> returns;
-    auto recorded = data_->host_waits.begin();
+    auto recorded = std::lower_bound(data_->host_waits.begin(), data_->host_waits.end(), part_.first_call,
+                                     [](const host_wait& wait, std::uint32_t call) { return wait.call < call; });
     for (host_event& event : events_) {
         if (event.call == npos) continue;
         while (recorded != data_->host_waits.end() && recorded->call < event.call) ++recorded;
@@ -294,9 +351,87 @@ void dependency_graph::find_waits() {
     find_more_waits(usual_ns);
 }
 
+// Whether a function that allocates or frees waits for the GPU: by its calls, and where none had work to wait for, by
+// its name. On NVIDIA's GPUs those that allocate return while work runs, and those that free wait for it.
+void dependency_graph::find_waiting_allocations() {
+    constexpr std::size_t rare = 10;
+    constexpr std::size_t least_calls = 3;
+    struct function_calls {
+        std::size_t left_work = 0;    // returned before work of their thread was done
+        std::size_t saw_end = 0;      // work ended during the call
+        std::size_t ended_there = 0;  // and then it returned
+        bool frees = false;
+    };
+    std::map<std::uint64_t, function_calls> functions;
+    std::size_t hint = 0;
+    for (const host_event& event : events_) {
+        if (event.call == npos) continue;
+        const timeline_api_call& call = data_->api_calls[event.call];
+        if (call.kind != api_class::blocking_allocation) continue;
+        function_calls& of = functions[function_of(call)];
+        of.frees = api_name(call.domain, call.cbid).find("Free") != std::string_view::npos;
+        const std::uint32_t op = ended_by(event, hint);
+        if (leaves_work(event, hint)) {
+            ++of.left_work;
+        } else if (op != npos) {
+            ++of.saw_end;
+            if (event.end_ns - data_->ops[op].end_ns <= held_up_ns) ++of.ended_there;
+        }
+    }
+    for (const auto& [function, of] : functions) {
+        if (rare * of.left_work > of.left_work + of.saw_end) continue;
+        if (of.frees || (of.ended_there >= least_calls && 2 * of.ended_there > of.saw_end)) {
+            waiting_allocations_.insert(function);
+        }
+    }
+}
+
+bool dependency_graph::waits_for_work(const timeline_api_call& call) const noexcept {
+    if (call.kind == api_class::blocking_allocation) return waiting_allocations_.contains(function_of(call));
+    return waits(call.kind);
+}
+
+// Whether the operation was launched by the thread, or for it.
+bool dependency_graph::is_of_same_host(std::uint32_t op, std::uint32_t thread) const noexcept {
+    const std::uint32_t launch = data_->ops[op].launch;
+    return launch != npos && homes_[data_->api_calls[launch].thread] == homes_[thread];
+}
+
+// Whether work that its thread had launched goes on after the call. `hint`: of ended_by().
+bool dependency_graph::leaves_work(const host_event& event, std::size_t hint) const {
+    constexpr std::size_t looked_at = 64;
+    const std::vector<gpu_op>& ops = data_->ops;
+    for (std::size_t i = hint - std::min(hint, looked_at); i < std::min(ops.size(), hint + looked_at); ++i) {
+        if (ops[i].end_ns <= event.end_ns + clock_tolerance_ns || ops[i].launch == npos) continue;
+        const bool was_launched = data_->api_calls[ops[i].launch].start_ns < event.start_ns;
+        if (was_launched && is_of_same_host(static_cast<std::uint32_t>(i), event.thread)) return true;
+    }
+    return false;
+}
+
 // A call that found its operations complete would have waited for them, had it come earlier. If they are not recorded
-// they are those before the latest launch of its thread, or all of the GPU's for a call that waits for all.
+// they are those before the latest launch of its thread, or all of the GPU's for a call that waits for all. An event
+// whose place is not recorded stands for as many launches back as where calls waited for one, or for the latest
+// operation that was complete.
 void dependency_graph::find_needless_waits(std::int64_t usual_ns) {
+    const bool knows_events = !data_->host_waits.empty();
+    std::vector<std::size_t> distances(data_->threads.size(), 1);
+    if (!knows_events) {
+        std::vector<std::vector<std::int64_t>> seen(data_->threads.size());
+        launched_by_thread launched(*data_, homes_);
+        for (const host_event& event : events_) {
+            if (event.call == npos) continue;
+            if (event.has_waited && is_for_event(data_->api_calls[event.call])) {
+                const std::size_t distance = launched.distance_to(event.waits_for, event.thread);
+                if (distance != 0) seen[homes_[event.thread]].push_back(static_cast<std::int64_t>(distance));
+            }
+            launched.add(event);
+        }
+        for (std::size_t i = 0; i < seen.size(); ++i) {
+            distances[i] = static_cast<std::size_t>(median_or(std::move(seen[i]), 1));
+        }
+    }
+    launched_by_thread launched(*data_, homes_);
     std::vector<std::uint32_t> latest(data_->threads.size(), npos);
     std::uint32_t last = npos;  // to end, of all
     for (host_event& event : events_) {
@@ -307,12 +442,15 @@ void dependency_graph::find_needless_waits(std::int64_t usual_ns) {
             event.after_wait_ns = narrow(std::min(event.end_ns - data_->ops[event.waits_for].end_ns, usual_ns));
         } else if (call.kind == api_class::wait && event.waits_for == npos) {
             std::uint32_t op = waits_for_all(call) ? last : latest[thread];
-            if (api_name(call.domain, call.cbid).find("Event") != std::string_view::npos) op = npos;
+            if (is_for_event(call)) {
+                op = knows_events ? npos : launched.ended_at(event.end_ns, distances[thread], event.thread);
+            }
             if (op == npos || data_->ops[op].end_ns > event.end_ns) continue;
             event.waits_for = op;
             event.after_wait_ns = narrow(std::min(event.end_ns - data_->ops[op].end_ns, usual_ns));
         }
         if (call.op_count == 0) continue;
+        if (!knows_events) launched.add(event);
         const std::uint32_t op = data_->ops_by_launch[call.first_op + call.op_count - 1];
         latest[thread] = op;
         if (last == npos || data_->ops[op].end_ns > data_->ops[last].end_ns) last = op;
@@ -361,7 +499,7 @@ std::uint32_t dependency_graph::waited_for(const host_event& event, std::size_t&
         const bool was_held_up = event.end_ns - event.start_ns > held_up_ns && copy.start_ns < event.end_ns;
         if (has_ended || was_held_up) return own;
     }
-    if (waits(call.kind)) return ended_by(event, hint);
+    if (waits(call.kind)) return waits_for_work(call) ? ended_by(event, hint) : npos;
     if (own == npos || event.end_ns - event.start_ns <= held_up_ns) return npos;
     const std::uint32_t ended = ended_by(event, hint);
     return ended != npos && own > ended && own - ended >= least_queue ? ended : npos;
@@ -465,7 +603,7 @@ std::uint32_t dependency_graph::ended_by(const host_event& event, std::size_t& h
         if (op.end_ns <= event.start_ns || op.end_ns > event.end_ns + clock_tolerance_ns) continue;
         if (op.launch != npos && data_->api_calls[op.launch].start_ns >= event.start_ns) continue;
         if (of_any == npos || op.end_ns > ops[of_any].end_ns) of_any = index;
-        const bool is_own = op.launch != npos && homes_[data_->api_calls[op.launch].thread] == homes_[event.thread];
+        const bool is_own = is_of_same_host(index, event.thread);
         if (is_own && (of_own == npos || op.end_ns > ops[of_own].end_ns)) of_own = index;
     }
     if (is_for_all) return of_any;
@@ -480,10 +618,7 @@ void dependency_graph::measure_work() {
         std::int64_t shortest_return_ns = INT64_MAX;  // from the end of what it waited for
     };
     std::unordered_map<std::uint64_t, function_times> functions;
-    const auto function = [&](const host_event& event) {
-        const timeline_api_call& call = data_->api_calls[event.call];
-        return std::uint64_t{static_cast<std::uint16_t>(call.domain)} << 32 | call.cbid;
-    };
+    const auto function = [&](const host_event& event) { return function_of(data_->api_calls[event.call]); };
     for (const host_event& event : events_) {
         if (event.call == npos || event.end_ns == event.start_ns) continue;
         function_times& of = functions[function(event)];
@@ -537,13 +672,16 @@ void dependency_graph::measure_usual() {
 
 // Of an operation that began before another one had ended, the records cannot be right.
 void dependency_graph::find_stream_needs() {
-    ops_.resize(data_->ops.size());
-    stream_needs_.reserve(data_->stream_waits.size());
-    for (const stream_wait& wait : data_->stream_waits) {
+    ops_.resize(part_.end_op - part_.first_op);
+    const auto first = std::lower_bound(data_->stream_waits.begin(), data_->stream_waits.end(), part_.first_op,
+                                        [](const stream_wait& wait, std::uint32_t op) { return wait.op < op; });
+    for (auto each = first; each != data_->stream_waits.end() && each->op < part_.end_op; ++each) {
+        const stream_wait& wait = *each;
+        if (!part_.has_op(wait.waits_for)) continue;
         const std::int64_t after_ns = data_->ops[wait.op].start_ns - data_->ops[wait.waits_for].end_ns;
         if (after_ns < -clock_tolerance_ns) continue;
         stream_needs_.push_back({wait.op, wait.waits_for, 0});
-        ops_[wait.op].has_stream_needs = true;
+        ops_[wait.op - part_.first_op].has_stream_needs = true;
     }
 }
 
@@ -557,11 +695,13 @@ void dependency_graph::find_work_across_edges(std::uint32_t thread) {
     // By stream, of each run the beginning of its first operation: until then others occupied the stream.
     std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> first_ns(data_->places.size());
     std::vector<std::int64_t> ended_ns(runs_.size() + 1, INT64_MIN);  // by the number of runs that had begun
-    for (const std::uint32_t index : order_) {
+    for (std::size_t position = 0; position < order_.size(); ++position) {
+        const std::uint32_t index = order_[position];
         const gpu_op& op = data_->ops[index];
         const std::uint32_t launch = launch_of(index);
         const std::size_t at = run_at(launch == npos ? op.start_ns : events_[launch].start_ns);
         ended_ns[begun] = std::max(ended_ns[begun], op.end_ns);
+        if (begun > 0) runs_[begun - 1].end_position = position + 1;
         if (at == SIZE_MAX) continue;
         step_run& run = runs_[at];
         if (run.last_op == npos || op.end_ns > data_->ops[run.last_op].end_ns) run.last_op = index;
@@ -572,6 +712,7 @@ void dependency_graph::find_work_across_edges(std::uint32_t thread) {
     }
     for (std::size_t i = 0; i < runs_.size(); ++i) {
         runs_[i].busy_before_ns = std::max(ended_ns[i], i == 0 ? INT64_MIN : runs_[i - 1].busy_before_ns);
+        if (i > 0) runs_[i].end_position = std::max(runs_[i].end_position, runs_[i - 1].end_position);
     }
     const auto add = [&](std::size_t at, std::uint32_t op, std::int64_t from_ns) {
         if (op == npos) return;
@@ -619,7 +760,7 @@ void dependency_graph::find_needs() {
     for (std::size_t position = 0; position < order_.size(); ++position) {
         const std::uint32_t index = order_[position];
         const gpu_op& op = data_->ops[index];
-        op_needs& needs = ops_[index];
+        op_needs& needs = ops_[index - part_.first_op];
         needs.previous = latest[op.place];
         if (needs.previous == npos || op.end_ns >= data_->ops[needs.previous].end_ns) latest[op.place] = index;
         // How long after each it began; INT64_MAX: there is no such.
@@ -678,7 +819,7 @@ void dependency_graph::find_needs() {
     const std::int64_t longest_ns = longest_hand_over(std::move(times_ns));
     for (const unexplained& each : perhaps_handed_over) {
         if (each.after_ns > longest_ns) continue;
-        op_needs& needs = ops_[each.op];
+        op_needs& needs = ops_[each.op - part_.first_op];
         needs.other = each.other;
         needs.after_other_ns = narrow(each.after_ns);
         needs.extra_ns = {};

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,7 +73,7 @@ struct op_needs {
 
 // An operation, or a call that waits, begins or returns at least so long after the end of another operation.
 struct later_than {
-    std::uint32_t what = npos;  // index into ops() or events()
+    std::uint32_t what = npos;  // an operation, or index into events()
     std::uint32_t op = npos;
     std::int32_t after_ns = 0;
 };
@@ -83,6 +84,7 @@ struct step_run {
     std::int64_t end_ns = 0;
     std::size_t first_step = 0;  // index into steps
     std::size_t steps = 0;
+    std::size_t end_position = 0;             // in order(): none from there on was launched before the run's end
     std::uint32_t last_event = npos;          // the boundary with which it ends; npos: no thread has the steps
     std::uint32_t last_op = npos;             // of the operations that were launched in it the one that ended last
     std::int64_t busy_before_ns = INT64_MIN;  // the latest end of an operation that was launched before it
@@ -92,17 +94,36 @@ struct step_run {
     std::vector<std::uint32_t> left{};
 };
 
+// A part of a timeline: the calls and operations with these indices.
+struct graph_part {
+    std::uint32_t first_call = 0;
+    std::uint32_t end_call = 0;
+    std::uint32_t first_op = 0;
+    std::uint32_t end_op = 0;
+
+    bool has_op(std::uint32_t op) const noexcept { return op >= first_op && op < end_op; }
+};
+graph_part whole_of(const timeline& data) noexcept;
+
 class dependency_graph {
 public:
     // The arguments must outlive it. `steps`: those that matter; if there are none, all of each window is one.
-    dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps);
+    dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps)
+        : dependency_graph(data, att, steps, whole_of(data)) {}
+    // Of a part of the timeline, in which these steps lie. What is launched in it lies in it. `first_step`: the number
+    // of steps that lie before them.
+    dependency_graph(const timeline& data, const attribution& att, const whole_steps& steps, const graph_part& part,
+                     std::size_t first_step = 0);
 
     const timeline& data() const noexcept { return *data_; }
+    const graph_part& part() const noexcept { return part_; }
+    std::size_t first_step() const noexcept { return first_step_; }
     const std::vector<host_event>& events() const noexcept { return events_; }  // by start_ns
-    const std::vector<op_needs>& ops() const noexcept { return ops_; }          // as timeline::ops
+    // What an operation of the part needs; index into timeline::ops.
+    const op_needs& needs_of(std::uint32_t op) const noexcept { return ops_[op - part_.first_op]; }
     // What an operation waits for by events, and what a call waits for beside host_event::waits_for.
     std::span<const later_than> stream_needs_of(std::uint32_t op) const noexcept {
-        return ops_[op].has_stream_needs ? those_of(stream_needs_, op) : std::span<const later_than>{};
+        return needs_of(op).has_stream_needs ? those_of(stream_needs_, op) : std::span<const later_than>{};
     }
     std::span<const later_than> more_waits_of(std::uint32_t event) const noexcept {
         return events_[event].has_more_waits ? those_of(more_waits_, event) : std::span<const later_than>{};
@@ -112,7 +133,8 @@ public:
     // The event of a launch; npos: its launch is not known.
     std::uint32_t launch_of(std::uint32_t op) const noexcept {
         const std::uint32_t call = data_->ops[op].launch;
-        return call == npos ? npos : event_of_call_[call];
+        const bool is_in_part = call != npos && call >= part_.first_call && call < part_.end_call;
+        return is_in_part ? event_of_call_[call - part_.first_call] : npos;
     }
     // The earliest moment at which the operation can be considered, in recorded time.
     std::int64_t moment_of(std::uint32_t op) const noexcept;
@@ -124,13 +146,19 @@ public:
     bool has_xla() const noexcept { return has_xla_; }  // XLA's ranges
     std::size_t step_count() const noexcept { return steps_.size(); }
 
+    // The steps as a graph has them: where little lies between two, it belongs to the first.
+    static std::vector<whole_step> joined_steps(const timeline& data, std::vector<whole_step> steps);
+
     // The usual time from a launch to its operation on a free GPU, and between two operations of a stream.
     std::int64_t usual_launch_ns() const noexcept { return usual_launch_ns_; }
     std::int64_t usual_next_ns() const noexcept { return usual_next_ns_; }
 
 private:
+    std::span<const gpu_op> ops_of_part() const noexcept {
+        return std::span(data_->ops).subspan(part_.first_op, part_.end_op - part_.first_op);
+    }
     void find_runs(const whole_steps& steps);
-    bool goes_on_at(std::size_t step) const;
+    static bool goes_on_at(const timeline& data, const std::vector<whole_step>& steps, std::size_t step);
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
     void find_homes_outside_ranges(const std::string& autograd);  // the pattern of its threads' names
@@ -145,6 +173,7 @@ private:
     std::optional<runtime_wait> runtime_wait_before(const host_event& event, std::uint32_t thread,
                                                     const host_activity& host, std::size_t& hint) const;
     void find_waits();
+    void find_waiting_allocations();
     void find_needless_waits(std::int64_t usual_ns);
     void find_more_waits(std::int64_t usual_ns);
     void measure_work();
@@ -159,21 +188,27 @@ private:
     bool copies_back(const host_event& event) const;
     std::uint32_t waited_for(const host_event& event, std::size_t& hint) const;
     std::uint32_t ended_by(const host_event& event, std::size_t& hint) const;
+    bool leaves_work(const host_event& event, std::size_t hint) const;
+    bool waits_for_work(const timeline_api_call& call) const noexcept;
+    bool is_of_same_host(std::uint32_t op, std::uint32_t thread) const noexcept;
     bool waits_for_all(const timeline_api_call& call) const noexcept;
     std::uint32_t elsewhere(std::size_t position) const;
     bool is_launched_before(std::uint32_t op, std::uint32_t other) const noexcept;
 
     const timeline* data_;
+    graph_part part_;
+    std::size_t first_step_;
     bool has_steps_ = false;
     bool has_xla_ = false;
     std::vector<whole_step> steps_;
     std::vector<step_run> runs_;
-    std::vector<std::uint32_t> homes_;  // by thread
+    std::vector<std::uint32_t> homes_;             // by thread
+    std::set<std::uint64_t> waiting_allocations_;  // functions (function_of) that return when the GPU's work is done
     std::vector<host_event> events_;
-    std::vector<std::uint32_t> event_of_call_;
-    std::vector<op_needs> ops_;
-    std::vector<later_than> stream_needs_;  // by what
-    std::vector<later_than> more_waits_;    // by what
+    std::vector<std::uint32_t> event_of_call_;  // by call of the part
+    std::vector<op_needs> ops_;                 // by operation of the part
+    std::vector<later_than> stream_needs_;      // by what
+    std::vector<later_than> more_waits_;        // by what
     std::vector<std::uint32_t> order_;
     std::int64_t usual_launch_ns_ = 5'000;
     std::int64_t usual_next_ns_ = 1'000;

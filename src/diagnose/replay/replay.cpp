@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/near_search.hpp"
+#include "timeline/nearly_sorted.hpp"
 
 namespace prof {
 namespace {
@@ -39,7 +40,7 @@ public:
           change_of_op_(changes.ops),
           begins_ns_(events_.size(), not_yet),
           ends_ns_(events_.size(), not_yet),
-          op_ends_ns_(ops_.size(), not_yet) {}
+          op_ends_ns_(graph.part().end_op - graph.part().first_op, not_yet) {}
 
     std::int64_t run() {
         std::int64_t total_ns = 0;
@@ -71,12 +72,12 @@ public:
         std::size_t step = 0;
         for (const std::uint32_t op : graph_.order()) {
             const std::uint32_t launch = graph_.launch_of(op);
-            if (launch == npos || op_ends_ns_[op] == not_yet) continue;
+            if (launch == npos || end_at(op) == not_yet) continue;
             const std::int64_t called_ns = events_[launch].start_ns;
             step = partition_point_near(steps.size(), step,
                                         [&](std::size_t at) { return steps[at].start_ns <= called_ns; });
             if (step == 0 || called_ns >= steps[step - 1].end_ns) continue;
-            done_ns[step - 1] = std::max(done_ns[step - 1], op_ends_ns_[op]);
+            done_ns[step - 1] = std::max(done_ns[step - 1], end_at(op));
         }
         for (const step_run& run : graph_.runs()) {
             std::int64_t before_ns = run.start_ns;
@@ -128,13 +129,13 @@ private:
         std::size_t first_left = SIZE_MAX;
         for (; position < order.size(); ++position) {
             const std::uint32_t op = order[position];
-            if (op_ends_ns_[op] != not_yet) continue;  // a late one of the run before
+            if (end_at(op) != not_yet) continue;  // a late one of the run before
             const std::uint32_t launch = graph_.launch_of(op);
             const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
             if (called_ns >= end_ns && graph_.moment_of(op) >= end_ns) {
                 first_left = std::min(first_left, position);
                 // Operations are in order of their start: one that was launched in the run may still follow.
-                if (is_past(position, end_ns)) break;
+                if (position >= run_->end_position) break;
                 continue;
             }
             enter_until(graph_.moment_of(op), launch);
@@ -144,23 +145,15 @@ private:
         return std::min(first_left, position);
     }
 
-    // Whether no operation from `position` on was launched before `end_ns`: the next ones in order were not.
-    bool is_past(std::size_t position, std::int64_t end_ns) const {
-        constexpr std::size_t looked_at = 4'096;
-        const std::vector<std::uint32_t>& order = graph_.order();
-        for (std::size_t i = position; i < std::min(order.size(), position + looked_at); ++i) {
-            const std::uint32_t launch = graph_.launch_of(order[i]);
-            if (launch != npos && events_[launch].start_ns < end_ns) return false;
-        }
-        return true;
-    }
-
     void enter_until(std::int64_t ns, std::uint32_t at_least) {
         while (next_event_ < events_.size() &&
                (events_[next_event_].start_ns <= ns || (at_least != npos && next_event_ <= at_least))) {
             enter(next_event_++);
         }
     }
+
+    std::int64_t& end_at(std::uint32_t op) noexcept { return op_ends_ns_[op - graph_.part().first_op]; }
+    std::int64_t end_at(std::uint32_t op) const noexcept { return op_ends_ns_[op - graph_.part().first_op]; }
 
     bool is_in_run(std::int64_t recorded_ns) const noexcept { return recorded_ns >= run_->start_ns; }
 
@@ -228,20 +221,21 @@ private:
     // Of one launched before the run, as recorded, whatever has changed in the runs before. not_yet of npos.
     std::int64_t end_of_op(std::uint32_t op) const noexcept {
         if (op == npos) return not_yet;
-        if (run_ == graph_.runs().data() || op_ends_ns_[op] == not_yet) return op_ends_ns_[op];
+        if (!graph_.part().has_op(op)) return ops_[op].end_ns;
+        if (run_ == graph_.runs().data() || end_at(op) == not_yet) return end_at(op);
         const std::uint32_t launch = graph_.launch_of(op);
         const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
-        return is_in_run(called_ns) ? op_ends_ns_[op] : ops_[op].end_ns;
+        return is_in_run(called_ns) ? end_at(op) : ops_[op].end_ns;
     }
 
     void play(std::uint32_t index, std::int64_t called_ns) {
         const gpu_op& op = ops_[index];
         if (!is_in_run(called_ns)) {
-            op_ends_ns_[index] = op.end_ns;
+            end_at(index) = op.end_ns;
             first_ns_ = std::max(first_ns_, op.end_ns);
             return;
         }
-        const op_needs& needs = graph_.ops()[index];
+        const op_needs& needs = graph_.needs_of(index);
         std::int64_t length_ns = op.end_ns - op.start_ns;
         const op_change* const change = change_of_op_.of(index);
         if (change != nullptr) {
@@ -255,7 +249,7 @@ private:
                 for (const later_than& need : graph_.stream_needs_of(index)) {
                     start_ns = std::max(start_ns, end_of_op(need.op));
                 }
-                op_ends_ns_[index] = start_ns;
+                end_at(index) = start_ns;
                 return;
             }
             if (needs.beside_previous) start_ns -= ops_[needs.previous].end_ns - ops_[needs.previous].start_ns;
@@ -271,13 +265,13 @@ private:
         if (start_ns == not_yet || is_missing(needs.previous) || (waits_for_streams && is_missing(needs.other))) {
             start_ns = std::max(start_ns, as_after_launch(index) - needs.extra_ns);
         }
-        op_ends_ns_[index] = start_ns + needs.extra_ns + length_ns;
-        last_ns_ = std::max(last_ns_, op_ends_ns_[index]);
+        end_at(index) = start_ns + needs.extra_ns + length_ns;
+        last_ns_ = std::max(last_ns_, end_at(index));
     }
 
     // The earliest moment at which the operations of other streams are complete for which it waits.
     std::int64_t after_streams(std::uint32_t index) const noexcept {
-        const op_needs& needs = graph_.ops()[index];
+        const op_needs& needs = graph_.needs_of(index);
         std::int64_t ready_ns = end_of_op(needs.other);
         if (ready_ns != not_yet) ready_ns += needs.after_other_ns;
         for (const later_than& need : graph_.stream_needs_of(index)) {
@@ -288,7 +282,7 @@ private:
     }
 
     // Launched after the run.
-    bool is_missing(std::uint32_t op) const noexcept { return op != npos && op_ends_ns_[op] == not_yet; }
+    bool is_missing(std::uint32_t op) const noexcept { return op != npos && end_at(op) == not_yet; }
 
     // As long after its launch as it was.
     std::int64_t as_after_launch(std::uint32_t index) const noexcept {
@@ -328,8 +322,7 @@ private:
 }  // namespace
 
 void replay_changes::normalize() {
-    std::stable_sort(events.begin(), events.end(),
-                     [](const event_change& a, const event_change& b) { return a.event < b.event; });
+    sort_nearly_sorted(events, [](const event_change& a, const event_change& b) { return a.event < b.event; });
     std::size_t kept = 0;
     for (const event_change& change : events) {
         if (kept > 0 && events[kept - 1].event == change.event) {
@@ -343,7 +336,7 @@ void replay_changes::normalize() {
         }
     }
     events.resize(kept);
-    std::stable_sort(ops.begin(), ops.end(), [](const op_change& a, const op_change& b) { return a.op < b.op; });
+    sort_nearly_sorted(ops, [](const op_change& a, const op_change& b) { return a.op < b.op; });
     kept = 0;
     for (const op_change& change : ops) {
         if (kept > 0 && ops[kept - 1].op == change.op) {

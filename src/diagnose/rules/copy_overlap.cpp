@@ -35,6 +35,7 @@ const rule copy_overlap_rule{
     .explains_any_step = false,
     .bound = "as if they ran beside computing, in a stream of their own",
     .advice = copy_overlap_advice,
+    .asks_others = true,
 };
 
 }  // namespace prof

@@ -15,36 +15,35 @@ constexpr std::int64_t unprepared_ns = 5'000;
 bool is_short(const gpu_op& op) noexcept { return op.end_ns - op.start_ns <= unprepared_ns; }
 
 // Operations that waited for their launch, and runs of short ones, follow each other as in a CUDA graph.
-void add_graph(const rule_input& input, suspect& to) {
-    for (const event_change& change : to.changes.events) {
-        const std::uint32_t index = input.graph.events()[change.event].call;
+void add_graph(const rule_input& input, const dependency_graph& graph, replay_changes& to) {
+    for (const event_change& change : to.events) {
+        const std::uint32_t index = graph.events()[change.event].call;
         if (index == npos) continue;
         const timeline_api_call& call = input.data.api_calls[index];
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
             const std::uint32_t op = input.data.ops_by_launch[call.first_op + i];
-            const op_needs& needs = input.graph.ops()[op];
+            if (!graph.part().has_op(op)) continue;
+            const op_needs& needs = graph.needs_of(op);
             if (needs.previous == npos || needs.beside_previous || needs.after_previous_ns <= node_to_node_ns) continue;
             const gpu_op& of = input.data.ops[op];
             const gpu_op& previous = input.data.ops[needs.previous];
             if (previous.launch == of.launch) continue;  // both are in a graph
             const bool has_waited = of.start_ns - previous.end_ns > needs.after_previous_ns;
             if (!has_waited && !(is_short(of) && is_short(previous))) continue;
-            to.changes.ops.push_back({.op = op, .next_less_ns = needs.after_previous_ns - node_to_node_ns});
+            to.ops.push_back({.op = op, .next_less_ns = needs.after_previous_ns - node_to_node_ns});
         }
     }
-    to.changes.normalize();
+    to.normalize();
 }
 
 std::vector<suspect> find_launch_bound(const rule_input& input) {
-    std::vector<suspect> out = host_suspects(
+    return host_suspects(
         input,
         [&](const host_group& group) {
             const bool launches = group.cause == idle_cause::launching && !input.is_in_pieces(group);
             return launches || (group.cause == idle_cause::host_code && input.is_scattered(group));
         },
         [&](const host_group& group) { return input.place(group.place); });
-    for (suspect& each : out) add_graph(input, each);
-    return out;
 }
 
 constexpr advice_line launch_bound_advice[] = {
@@ -72,6 +71,7 @@ const rule launch_bound_rule{
     .explains_any_step = false,
     .bound = "as if launching took no time, as in a CUDA graph",
     .advice = launch_bound_advice,
+    .complete = add_graph,
 };
 
 }  // namespace prof

@@ -9,29 +9,30 @@
 namespace prof {
 namespace {
 
-// The copies of these calls take as long as at this rate (bytes a nanosecond); at 0: no time.
-void add_faster_copies(const rule_input& input, double rate, suspect& to) {
-    for (const event_change& change : to.changes.events) {
-        const std::uint32_t call = input.graph.events()[change.event].call;
+// The copies of these calls take as long as at the rate of page-locked ones; if that is not known: no time.
+void add_faster_copies(const rule_input& input, const dependency_graph& graph, replay_changes& to) {
+    const double rate = input.pinned_rate;
+    for (const event_change& change : to.events) {
+        const std::uint32_t call = graph.events()[change.event].call;
         if (call == npos) continue;
         for (const std::uint32_t op : ops_of(input.data, input.data.api_calls[call])) {
             const gpu_op& copy = input.data.ops[op];
             if (copy.kind != op_kind::memcpy) continue;
             if (rate <= 0) {
-                to.changes.ops.push_back({.op = op, .fate = op_fate::is_gone});
+                to.ops.push_back({.op = op, .fate = op_fate::is_gone});
                 continue;
             }
             const double bytes = static_cast<double>(input.data.transfers[copy.detail].bytes);
             const auto needed_ns = static_cast<std::int64_t>(std::min(bytes / rate, 1e18));
             const std::int64_t less_ns = copy.end_ns - copy.start_ns - needed_ns;
-            if (less_ns > 0) to.changes.ops.push_back({.op = op, .less_ns = less_ns});
+            if (less_ns > 0) to.ops.push_back({.op = op, .less_ns = less_ns});
         }
     }
-    to.changes.normalize();
+    to.normalize();
 }
 
 std::vector<suspect> find_pageable_copies(const rule_input& input) {
-    std::vector<suspect> out = host_suspects(
+    return host_suspects(
         input,
         [&](const host_group& group) {
             return group.cause == idle_cause::pageable_copy && group.direction != copy_direction::to_host &&
@@ -42,9 +43,6 @@ std::vector<suspect> find_pageable_copies(const rule_input& input) {
                 group.is_staged ? "XLA copies arrays of the host into page-locked memory first" : input.call(group);
             return what + ", " + input.place(group.place);
         });
-    const double rate = pinned_rate(input.data, copy_direction::to_device);
-    for (suspect& each : out) add_faster_copies(input, rate, each);
-    return out;
 }
 
 constexpr advice_line pageable_copies_advice[] = {
@@ -70,6 +68,7 @@ const rule pageable_copies_rule{
         "as if the memory were page-locked and the copy asynchronous; without a page-locked copy to measure, as if it "
         "took no time",
     .advice = pageable_copies_advice,
+    .complete = add_faster_copies,
 };
 
 }  // namespace prof

@@ -7,8 +7,7 @@ namespace prof {
 namespace {
 
 std::vector<suspect> find_precision(const rule_input& input) {
-    return gpu_suspects(
-        input, [](const gpu_group& group) { return group.use == gpu_use::fp32_matrices && !group.changes.is_empty(); });
+    return gpu_suspects(input, [](const gpu_group& group) { return group.use == gpu_use::fp32_matrices; });
 }
 
 constexpr advice_line precision_advice[] = {

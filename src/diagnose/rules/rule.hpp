@@ -30,19 +30,21 @@ struct advice_line {
     std::string_view text;
 };
 
+// Groups are those of all steps, without changes: which group belongs to which rule is decided for all steps at once,
+// and what would change is then found part by part (replay_changes are as long as the part).
 struct rule_input {
     const timeline& data;
-    const dependency_graph& graph;
     const code_places& where;
     const launching_places& launching;
     const std::vector<host_group>& host;
     const std::vector<gpu_group>& gpu;
+    std::uint64_t steps = 0;
+    double pinned_rate = 0;  // to the device; pinned_rate()
     frameworks used{};
     std::function<std::string(api_domain, std::uint32_t)> call_name{};
     // Whether a rule that was asked before has a finding.
     std::function<bool(std::string_view)> is_found{};
 
-    std::uint64_t steps() const noexcept { return graph.step_count(); }
     // "in forward/loss"; "outside ranges".
     std::string place(std::uint32_t number) const;
     // "cudaStreamSynchronize"; "cudaStreamSynchronize in aten::item", if an operator of PyTorch's makes the call.
@@ -56,11 +58,12 @@ struct rule_input {
 inline constexpr std::uint64_t least_pieces = 16;
 inline constexpr std::uint64_t small_copy_bytes = 65'536;  // CUDA handles pageable copies up to this size differently
 
-// A place with the flaw.
+// A place with the flaw: groups of the host or of the GPU, as indices.
 struct suspect {
     std::string what{};
     step_tally tally{};
-    replay_changes changes{};
+    bool is_of_gpu = false;
+    std::vector<std::uint32_t> groups{};
 };
 
 struct rule {
@@ -78,6 +81,9 @@ struct rule {
         explains_any_step;  // a finding even if it matters in a single step; others are rather the uneven steps' reason
     std::string_view bound;  // what its price leaves out
     std::span<const advice_line> advice;
+    // What changes beside the groups' own time, in a part of the steps. Null: nothing.
+    void (*complete)(const rule_input& input, const dependency_graph& graph, replay_changes& changes) = nullptr;
+    bool asks_others = false;  // by is_found: it is asked when the others have their findings
     // Comes before the advice: what was recorded of the cause. Null: nothing.
     std::vector<std::string> (*recorded_advice)(const rule_input& input) = nullptr;
 };
@@ -88,8 +94,9 @@ std::vector<std::string> advice_of(const rule& asked, const rule_input& input);
 template <typename TIsMeant, typename TWhat>
 std::vector<suspect> host_suspects(const rule_input& input, TIsMeant&& is_meant, TWhat&& what) {
     std::vector<suspect> out;
-    for (const host_group& group : input.host) {
-        if (is_meant(group)) out.push_back({what(group), group.tally, group.changes});
+    for (std::uint32_t i = 0; i < input.host.size(); ++i) {
+        const host_group& group = input.host[i];
+        if (is_meant(group)) out.push_back({what(group), group.tally, false, {i}});
     }
     return out;
 }
@@ -97,8 +104,9 @@ std::vector<suspect> host_suspects(const rule_input& input, TIsMeant&& is_meant,
 template <typename TIsMeant>
 std::vector<suspect> gpu_suspects(const rule_input& input, TIsMeant&& is_meant) {
     std::vector<suspect> out;
-    for (const gpu_group& group : input.gpu) {
-        if (is_meant(group)) out.push_back({group.name, group.tally, group.changes});
+    for (std::uint32_t i = 0; i < input.gpu.size(); ++i) {
+        const gpu_group& group = input.gpu[i];
+        if (is_meant(group)) out.push_back({group.name, group.tally, true, {i}});
     }
     return out;
 }

@@ -44,7 +44,7 @@ bool rule_input::is_in_pieces(const host_group& group) const noexcept {
         return false;
     }
     const std::uint64_t count = group.tally.count;
-    return count >= least_pieces * steps() && group.bytes / count < small_copy_bytes;
+    return count >= least_pieces * steps && group.bytes / count < small_copy_bytes;
 }
 
 bool rule_input::is_scattered(const host_group& group) const noexcept { return launching.contains(group.place); }

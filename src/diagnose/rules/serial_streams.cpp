@@ -10,7 +10,7 @@ constexpr double least_overlap = 0.1;  // of the stream's time: above it, the st
 
 std::vector<suspect> find_serial_streams(const rule_input& input) {
     return gpu_suspects(input, [&](const gpu_group& group) {
-        return group.use == gpu_use::side_stream && group.overlap < least_overlap && group.waited >= input.steps();
+        return group.use == gpu_use::side_stream && group.overlap() < least_overlap && group.waited >= input.steps;
     });
 }
 

@@ -12,15 +12,15 @@ namespace {
 
 // All copies of a step but the first are gone: their calls, the waits behind them, the time before each, and their
 // operations.
-void merge_copies(const rule_input& input, suspect& of) {
+void merge_copies(const rule_input& input, const dependency_graph& graph, replay_changes& of) {
     replay_changes merged;
     std::int64_t step_end_ns = INT64_MIN;
     std::size_t step = 0;
     std::uint32_t kept = npos;  // the call of the first copy of a step
-    for (event_change change : of.changes.events) {
-        const host_event& event = input.graph.events()[change.event];
+    for (event_change change : of.events) {
+        const host_event& event = graph.events()[change.event];
         if (event.start_ns >= step_end_ns) {  // the first one of a step
-            const std::vector<whole_step>& steps = input.graph.steps();
+            const std::vector<whole_step>& steps = graph.steps();
             while (step < steps.size() && steps[step].end_ns <= event.start_ns) ++step;
             if (step == steps.size()) break;
             step_end_ns = steps[step].end_ns;
@@ -28,11 +28,11 @@ void merge_copies(const rule_input& input, suspect& of) {
             continue;
         }
         const timeline_api_call& call = input.data.api_calls[event.call];
-        if (call.kind == api_class::wait && copy_waited_for(input.graph, event) == kept) continue;
+        if (call.kind == api_class::wait && copy_waited_for(graph, event) == kept) continue;
         change.work_less_ns = event.work_ns;
         change.waits = false;
         if (event.before != npos) {
-            const std::int64_t gap_ns = event.start_ns - input.graph.events()[event.before].end_ns;
+            const std::int64_t gap_ns = event.start_ns - graph.events()[event.before].end_ns;
             if (gap_ns <= launch_bound_ns) change.gap_less_ns = gap_ns;
         }
         for (const std::uint32_t op : ops_of(input.data, call)) {
@@ -41,18 +41,16 @@ void merge_copies(const rule_input& input, suspect& of) {
         merged.events.push_back(change);
     }
     merged.normalize();
-    of.changes = std::move(merged);
+    of = std::move(merged);
 }
 
 std::vector<suspect> find_small_copies(const rule_input& input) {
-    std::vector<suspect> out = host_suspects(
+    return host_suspects(
         input, [&](const host_group& group) { return input.is_in_pieces(group); },
         [&](const host_group& group) {
-            return fmt::format("{} copies of {} bytes a step, {}", group.tally.count / input.steps(),
+            return fmt::format("{} copies of {} bytes a step, {}", group.tally.count / input.steps,
                                group.bytes / group.tally.count, input.place(group.place));
         });
-    for (suspect& each : out) merge_copies(input, each);
-    return out;
 }
 
 constexpr advice_line small_copies_advice[] = {
@@ -74,6 +72,7 @@ const rule small_copies_rule{
     .explains_any_step = false,
     .bound = "as if each step had one such copy, and the others took no time",
     .advice = small_copies_advice,
+    .complete = merge_copies,
 };
 
 }  // namespace prof

@@ -89,17 +89,49 @@ json cell_json(const table_cell& cell) {
     return nullptr;
 }
 
-json rows_json(const table& of) {
-    json list = json::array();
-    for (const table_row& row : of.rows) {
-        json& item = list.emplace_back(json::object());
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            const table_column& column = of.columns[i];
-            if (column.key.empty() || column.formats == column_formats::csv) continue;
-            item[column.key] = cell_json(row[i]);
-        }
+json row_json(const table& of, const table_row& row) {
+    json item = json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        const table_column& column = of.columns[i];
+        if (column.key.empty() || column.formats == column_formats::csv) continue;
+        item[column.key] = cell_json(row[i]);
     }
-    return list;
+    return item;
+}
+
+// Stands for the rows of the table with this number while the rest of the report becomes text.
+std::string rows_mark(std::size_t table) { return "\x01rows " + std::to_string(table); }
+
+constexpr int json_indent = 2;
+
+// `text`, all lines but the first further in by so much.
+void append_indented(std::string& to, const std::string& text, std::size_t by) {
+    std::size_t from = 0;
+    for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', from)) {
+        to.append(text, from, end + 1 - from);
+        to.append(by, ' ');
+        from = end + 1;
+    }
+    to.append(text, from);
+}
+
+// As nlohmann's dump() has an array, row by row: as values of one document they would take ten times the memory.
+template <typename TFlush>
+void append_rows(std::string& to, const table& of, std::size_t by, TFlush&& flush) {
+    if (of.rows.empty()) {
+        to += "[]";
+        return;
+    }
+    to += '[';
+    for (std::size_t i = 0; i < of.rows.size(); ++i) {
+        to += i == 0 ? "\n" : ",\n";
+        to.append(by + json_indent, ' ');
+        append_indented(to, row_json(of, of.rows[i]).dump(json_indent), by + json_indent);
+        flush(to);
+    }
+    to += '\n';
+    to.append(by, ' ');
+    to += ']';
 }
 
 json or_null(const std::optional<std::int64_t>& number) { return number ? json(*number) : json(); }
@@ -119,25 +151,6 @@ json process_json(const capture_heading& capture) {
             {"ranges", process.ranges},
             {"gpu_sum_ns", process.gpu_sum_ns}};
 }
-
-// One report of one capture is an object; more than that an array of them.
-class json_writer final : public report_writer {
-public:
-    explicit json_writer(bool is_one) : is_one_(is_one) {}
-
-    void add(const report_document& document) override {
-        for (const report_part& part : document.parts) all_.push_back(report_json(document.capture, part));
-    }
-
-    std::string text() const override {
-        if (is_one_ && all_.empty()) return {};
-        return (is_one_ ? all_.front() : all_).dump(2) + '\n';
-    }
-
-private:
-    bool is_one_;
-    json all_ = json::array();
-};
 
 json no_range_json(const std::vector<no_range_work>& largest) {
     json out = json::array();
@@ -177,9 +190,14 @@ json selection_json(const selection_facts& of) {
             {"ops_in_capture", of.all_ops}};
 }
 
-}  // namespace
+json rows_json(const table& of) {
+    json list = json::array();
+    for (const table_row& row : of.rows) list.push_back(row_json(of, row));
+    return list;
+}
 
-json report_json(const capture_heading& capture, const report_part& part) {
+// Without `has_rows`, marks stand where the rows of tables would.
+json report_json(const capture_heading& capture, const report_part& part, bool has_rows) {
     json out = {{"schema", report_schema},
                 {"report", part.name},
                 {"capture", printable(capture.path)},
@@ -191,7 +209,8 @@ json report_json(const capture_heading& capture, const report_part& part) {
     if (part.gains && part.gains->sampled != 0) out["gains_sampled_steps"] = part.gains->sampled;
     for (const table& of : part.tables) {
         for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
-        out[of.rows_key] = rows_json(of);
+        out[of.rows_key] =
+            has_rows ? rows_json(of) : json(rows_mark(static_cast<std::size_t>(&of - part.tables.data())));
     }
     if (part.has_step) out["no_range_largest"] = no_range_json(part.no_range);
     json& dropped = out["dropped"] = json::object();
@@ -205,6 +224,65 @@ json report_json(const capture_heading& capture, const report_part& part) {
     }
     return out;
 }
+
+// The report as text, as dump() would write it further in by so much. Calls flush(to) from time to time.
+template <typename TFlush>
+void append_report(std::string& to, const capture_heading& capture, const report_part& part, std::size_t by,
+                   TFlush&& flush) {
+    std::string rest;
+    append_indented(rest, report_json(capture, part, false).dump(json_indent), by);
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < part.tables.size(); ++i) {
+        const std::string mark = json(rows_mark(i)).dump();
+        const std::size_t at = rest.find(mark, from);
+        if (at == std::string::npos) continue;  // another table of the part has the same key
+        to.append(rest, from, at - from);
+        append_rows(to, part.tables[i], by + json_indent, flush);
+        from = at + mark.size();
+    }
+    to.append(rest, from);
+}
+
+// One report of one capture is an object; more than that an array of them.
+class json_writer final : public report_writer {
+public:
+    explicit json_writer(bool is_one) : is_one_(is_one) {}
+
+    void add(const report_document& document) override {
+        for (const report_part& part : document.parts) {
+            if (!is_one_) {
+                text_ += has_any_ ? ",\n" : "[\n";
+                text_.append(json_indent, ' ');
+            } else if (has_any_) {
+                break;
+            }
+            append_report(text_, document.capture, part, is_one_ ? 0 : json_indent, [this](std::string& text) {
+                if (sink_ == nullptr || text.size() < written_at_once) return;
+                sink_->write(text);
+                text.clear();
+            });
+            has_any_ = true;
+        }
+    }
+
+    std::string text() const override {
+        if (is_one_) return has_any_ ? text_ + '\n' : std::string();
+        return text_ + (has_any_ ? "\n]\n" : "[]\n");
+    }
+    void write_to(byte_sink& destination) override { sink_ = &destination; }
+
+private:
+    static constexpr std::size_t written_at_once = 1U << 20;
+
+    bool is_one_;
+    bool has_any_ = false;
+    byte_sink* sink_ = nullptr;
+    std::string text_;
+};
+
+}  // namespace
+
+json report_json(const capture_heading& capture, const report_part& part) { return report_json(capture, part, true); }
 
 std::unique_ptr<report_writer> make_json_writer(const writer_options& options) {
     return std::make_unique<json_writer>(!options.several_captures && !options.several_reports);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analysis/reports/report_document.hpp"
+#include "export/byte_sink.hpp"
 #include "export/report/report_text.hpp"
 
 namespace prof {
@@ -21,7 +22,10 @@ public:
     virtual ~report_writer() = default;
 
     virtual void add(const report_document& document) = 0;
-    virtual std::string text() const = 0;  // of all that were added
+    // Of all that were added, without what the destination has.
+    virtual std::string text() const = 0;
+    // Before the first document: what of the text will stay as it is may be written there while documents are added.
+    virtual void write_to(byte_sink& /*destination*/) {}
 };
 
 struct writer_options {

@@ -30,6 +30,7 @@
 #include "analysis/reports/gpu_projection.hpp"
 #include "base/clock.hpp"
 #include "capture/reader.hpp"
+#include "diagnose/diagnosis.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "lab/bench/synthetic_capture.hpp"
@@ -131,7 +132,7 @@ int run(int argc, char** argv) {
         {"training", capture_shape::training}, {"threads", capture_shape::threads},
         {"deep", capture_shape::deep},         {"names", capture_shape::names},
         {"graphs", capture_shape::graphs},     {"requests", capture_shape::requests},
-        {"layers", capture_shape::layers}};
+        {"layers", capture_shape::layers},     {"pytorch", capture_shape::pytorch}};
     std::uint64_t records = 1'000'000;
     capture_shape shape = capture_shape::training;
     std::string directory = std::filesystem::temp_directory_path();
@@ -177,6 +178,8 @@ int run(int argc, char** argv) {
     const std::string table = timed.run(
         "table", [&] { return document_text({.parts = {gpu_projection_part(projected, {}, row_limits{})}}, {}); });
     expect(!table.empty(), "the table is empty");
+    const diagnosis found = timed.run("diagnosis", [&] { return diagnose(data, att); });
+    expect(found.steps != 0, "nothing was diagnosed");
     timed.print_total();
     for (const std::string& kind : traces) {
         write_trace(timed, data, att, stem + (kind == "gzip" ? ".json.gz" : ".json"));

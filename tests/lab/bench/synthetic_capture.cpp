@@ -7,16 +7,21 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "record/label.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::bench {
 namespace {
 
 constexpr cuda_function cuda_launch_kernel{api_domain::runtime, 211};
+constexpr cuda_function driver_launch_kernel{api_domain::driver, 307};
+constexpr cuda_function driver_copy_to_host{api_domain::driver, 279};
+constexpr cuda_function driver_synchronize_stream{api_domain::driver, 126, api_class::wait};
 constexpr std::uint64_t ns_a_call = 2500;
 constexpr std::uint64_t ns_a_kernel = 1900;
 constexpr std::uint64_t gpu_lag_ns = 20'000;
-constexpr std::size_t drained_records = 4096;  // what the drain thread takes from one ring at a time, about
+constexpr std::uint64_t launch_to_start_ns = 5'000;  // on a free GPU
+constexpr std::size_t drained_records = 4096;        // what the drain thread takes from one ring at a time, about
 
 struct thread_ring {
     std::uint64_t uid = 0;
@@ -42,6 +47,7 @@ public:
         return threads_.size() - 1;
     }
 
+    void property(std::string_view key, std::string_view value) { file_.property(key, value); }
     std::uint32_t name(std::string_view text) {
         const std::pair<std::uint32_t, std::string_view> entry{++names_, text};
         file_.names({&entry, 1});
@@ -52,12 +58,29 @@ public:
                     std::to_string(number) + "EEEEviT0_T1_");
     }
 
+    void label_domain(std::uint16_t domain, std::string_view text) {
+        const label of{.kind = label_kind::domain, .name = name(text), .key = domain};
+        file_.labels({&of, 1});
+    }
+
     bool is_full() const { return counts_.records >= wanted_; }
     void pass(std::uint64_t ns) { now_ += ns; }
 
     void push(std::size_t thread, std::uint32_t name) {
         ++counts_.ranges;
         add(thread, {.ticks = now_, .name = name, .kind = record_kind::range_push});
+    }
+    // A range of a domain, with a payload or PyTorch's numbers.
+    void push(std::size_t thread, record of) {
+        ++counts_.ranges;
+        of.ticks = now_;
+        of.kind = record_kind::range_push;
+        add(thread, of);
+    }
+    void pop(std::size_t thread, record of) {
+        of.ticks = now_;
+        of.kind = record_kind::range_pop;
+        add(thread, of);
     }
     void pop(std::size_t thread) { add(thread, {.ticks = now_, .kind = record_kind::range_pop}); }
     void start(std::size_t thread, std::uint32_t name, std::uint64_t id) {
@@ -85,18 +108,27 @@ public:
         call(thread, 0);
         for (std::uint64_t i = 0; i < nodes; ++i) kernel(symbol, 7, graph, first_node + i);
     }
+    // A launch by a host that is slower than the GPU: the kernel begins soon after the call, on a free GPU.
+    void launch_starved(std::size_t thread, std::uint32_t symbol, std::uint64_t host_ns, std::uint64_t kernel_ns) {
+        now_ += host_ns;
+        call(thread, symbol, driver_launch_kernel);
+        add(starved_kernel(symbol, kernel_ns));
+    }
+    // The value of a loss: the host waits for it.
+    void copy_to_host_and_wait(std::size_t thread) {
+        call(thread, 0, driver_copy_to_host);
+        const std::uint64_t start_ns = std::max(gpu_free_ + 100, now_ + launch_to_start_ns);
+        gpu_free_ = start_ns + ns_a_kernel;
+        counts_.gpu_ns += static_cast<std::int64_t>(ns_a_kernel);
+        add_copy(start_ns, 2, 3, 2);
+        const std::uint64_t key = correlation_key(1, ++correlation_);
+        add(thread, enter_record(now_, key, driver_synchronize_stream));
+        now_ = std::max(now_ + 1'000, gpu_free_ + 5'000);
+        add(thread, exit_record(now_, key));
+    }
     void copy(std::size_t thread) {
         call(thread, 0);
-        const std::uint64_t start_ns = gpu_turn();
-        const std::uint64_t key = correlation_key(1, correlation_);
-        transfer_record copy =
-            transfer_between(transfer_kind::memcpy, start_ns, start_ns + ns_a_kernel, key, 1U << 20, {.stream = 7});
-        copy.copy_kind = 1;
-        copy.source_kind = 2;
-        copy.destination_kind = 3;
-        copies_.push_back(copy);
-        ++counts_.records;
-        ++counts_.copies;
+        add_copy(gpu_turn(), 1, 2, 3);
     }
 
     synthetic_counts finish() {
@@ -124,9 +156,9 @@ private:
         if (ring.records.size() >= drained_records) drain(ring);
     }
 
-    void call(std::size_t thread, std::uint32_t symbol) {
+    void call(std::size_t thread, std::uint32_t symbol, const cuda_function& called = cuda_launch_kernel) {
         const std::uint64_t key = correlation_key(1, ++correlation_);
-        add(thread, enter_record(now_, key, cuda_launch_kernel, symbol));
+        add(thread, enter_record(now_, key, called, symbol));
         now_ += ns_a_call;
         add(thread, exit_record(now_, key));
     }
@@ -136,6 +168,25 @@ private:
         gpu_free_ = std::max(gpu_free_ + 100, now_ + gpu_lag_ns);
         counts_.gpu_ns += static_cast<std::int64_t>(ns_a_kernel);
         return std::exchange(gpu_free_, gpu_free_ + ns_a_kernel);
+    }
+
+    void add_copy(std::uint64_t start_ns, std::uint8_t copy_kind, std::uint8_t source, std::uint8_t destination) {
+        const std::uint64_t key = correlation_key(1, correlation_);
+        transfer_record copy =
+            transfer_between(transfer_kind::memcpy, start_ns, start_ns + ns_a_kernel, key, 1U << 20, {.stream = 7});
+        copy.copy_kind = copy_kind;
+        copy.source_kind = source;
+        copy.destination_kind = destination;
+        copies_.push_back(copy);
+        ++counts_.records;
+        ++counts_.copies;
+    }
+
+    kernel_record starved_kernel(std::uint32_t symbol, std::uint64_t ns) {
+        const std::uint64_t start_ns = std::max(gpu_free_ + 1'000, now_ - ns_a_call + launch_to_start_ns);
+        gpu_free_ = start_ns + ns;
+        counts_.gpu_ns += static_cast<std::int64_t>(ns);
+        return kernel_of(symbol, 7, start_ns, ns);
     }
 
     kernel_record kernel_of(std::uint32_t symbol, std::uint32_t stream, std::uint64_t start_ns,
@@ -243,6 +294,143 @@ void train(writer& out, capture_shape shape) {
     }
 }
 
+constexpr std::uint16_t phases = 1;
+constexpr std::uint16_t modules = 2;
+
+// One step of PyTorch after the other. Figures are those of recordings on an H200 (GPT-2 and ResNet-50): per 900
+// launches about 140 calls of modules, 560 backward nodes of which two in five launch nothing, two launches in five on
+// the main thread; the host needs 5 to 40 us a launch, and a kernel 3 to 12 us.
+class pytorch_steps {
+public:
+    explicit pytorch_steps(writer& out)
+        : out_(out), main_(out.add_thread("python3")), autograd_(out.add_thread("pt_autograd_0")) {
+        out.label_domain(phases, "prof.phases");
+        out.label_domain(modules, "prof.modules");
+        symbols_ = some_symbols(out, 60);
+        for (const char* const text : {"step", "data", "forward", "backward", "optimizer", "zero_grad"}) {
+            phase_names_.push_back(out.name(text));
+        }
+        for (const char* const text :
+             {"AddmmBackward0", "ViewBackward0", "torch::autograd::AccumulateGrad", "ToCopyBackward0", "MulBackward0",
+              "NativeLayerNormBackward0", "TransposeBackward0", "GeluBackward0", "AddBackward0"}) {
+            node_names_.push_back(out.name(text));
+        }
+        model_ = out.name("GPT (GPT)");
+        for (int block = 0; block < blocks; ++block) {
+            const std::string path = "GPT.blocks." + std::to_string(block);
+            block_names_.push_back(out.name(path + " (Block)"));
+            for (const char* const text :
+                 {".attn (Attention)", ".attn.c_attn (Linear)", ".attn.c_proj (Linear)", ".attn.drop (Dropout)",
+                  ".ln_1 (LayerNorm)", ".ln_2 (LayerNorm)", ".mlp (MLP)", ".mlp.c_fc (Linear)", ".mlp.act (GELU)",
+                  ".mlp.c_proj (Linear)"}) {
+                module_names_.push_back(out.name(path + text));
+            }
+        }
+    }
+
+    void step() {
+        push_phase(0, optimizer_witness);
+        push_phase(1);
+        out_.pass(700'000);
+        out_.copy(main_);
+        pop_phase();
+        const std::uint64_t first_of_step = sequence_;
+        push_phase(2);
+        forward();
+        pop_phase();
+        push_phase(3);
+        out_.pass(30'000);
+        backward(first_of_step);
+        out_.pass(30'000);
+        pop_phase();
+        push_phase(4);
+        for (int i = 0; i < optimizer_launches; ++i) launch(main_);
+        pop_phase();
+        push_phase(5);
+        out_.pass(50'000);
+        pop_phase();
+        out_.copy_to_host_and_wait(main_);
+        pop_phase();
+    }
+
+private:
+    static constexpr int blocks = 12;
+    static constexpr int optimizer_launches = 96;
+    static constexpr std::size_t modules_of_block = 10;
+
+    void push_phase(std::size_t phase, std::uint32_t category = 0) {
+        out_.push(main_, record{.name = phase_names_[phase], .category = category, .domain = phases});
+    }
+    void pop_phase() { out_.pop(main_, record{.domain = phases}); }
+
+    record of_module(std::uint32_t name) const {
+        return {
+            .value = sequence_, .name = name, .domain = modules, .flags = static_cast<std::uint8_t>(payload_type::u64)};
+    }
+
+    void forward() {
+        out_.push(main_, of_module(model_));
+        for (int block = 0; block < blocks; ++block) {
+            out_.push(main_, of_module(block_names_[static_cast<std::size_t>(block)]));
+            for (std::size_t i = 0; i < modules_of_block; ++i) {
+                const std::size_t module = static_cast<std::size_t>(block) * modules_of_block + i;
+                out_.push(main_, of_module(module_names_[module]));
+                for (std::size_t j = 0; j < 1 + i % 3; ++j) launch(main_);
+                sequence_ += 3;
+                out_.pop(main_, of_module(0));
+            }
+            out_.pop(main_, of_module(0));
+        }
+        out_.pop(main_, of_module(0));
+    }
+
+    void backward(std::uint64_t first_of_step) {
+        // Latest first; two nodes in five launch nothing. Nodes that add up gradients have no number.
+        for (std::uint64_t i = sequence_; i-- > first_of_step;) {
+            node(node_names_[i % node_names_.size()], static_cast<std::int64_t>(i), i % 5 < 3 ? 2 + i % 2 : 0);
+            if (i % 3 == 0) node(node_names_[2], -1, 1);
+        }
+    }
+
+    void node(std::uint32_t name, std::int64_t sequence, std::uint64_t launches) {
+        record of{.value = ++nodes_, .name = name, .flags = static_cast<std::uint8_t>(payload_type::torch)};
+        if (sequence >= 0) {
+            of.flags = static_cast<std::uint8_t>(payload_type::torch_sequence);
+            of.category = static_cast<std::uint32_t>(sequence);
+        }
+        out_.push(autograd_, of);
+        for (std::uint64_t i = 0; i < launches; ++i) launch(autograd_);
+        out_.pop(autograd_, record{});
+    }
+
+    void launch(std::size_t thread) {
+        random_ = random_ * 6364136223846793005 + 1442695040888963407;
+        const std::uint64_t drawn = random_ >> 33;
+        // Few take much longer than most.
+        const std::uint64_t host_ns = 5'000 + drawn % 16'000 + (drawn % 64 == 0 ? 100'000 : 0);
+        out_.launch_starved(thread, symbols_[drawn % symbols_.size()], host_ns, 3'000 + drawn % 9'000);
+    }
+
+    writer& out_;
+    std::size_t main_;
+    std::size_t autograd_;
+    std::vector<std::uint32_t> symbols_;
+    std::vector<std::uint32_t> phase_names_;
+    std::vector<std::uint32_t> node_names_;
+    std::uint32_t model_ = 0;
+    std::vector<std::uint32_t> block_names_;
+    std::vector<std::uint32_t> module_names_;
+    std::uint64_t sequence_ = 0;
+    std::uint64_t nodes_ = 0;
+    std::uint64_t random_ = 1;
+};
+
+void run_pytorch(writer& out) {
+    out.property("modules", "all");
+    pytorch_steps steps(out);
+    while (!out.is_full()) steps.step();
+}
+
 void run_threads(writer& out) {
     constexpr std::size_t count = 64;
     for (std::size_t i = 0; i < count; ++i) out.add_thread("worker " + std::to_string(i));
@@ -322,6 +510,9 @@ synthetic_counts write_synthetic_capture(const std::string& path, capture_shape 
             break;
         case capture_shape::threads:
             run_threads(out);
+            break;
+        case capture_shape::pytorch:
+            run_pytorch(out);
             break;
         case capture_shape::deep:
             nest_deeply(out);

@@ -16,6 +16,9 @@ enum class capture_shape : std::uint8_t {
     names,     // a name of its own for every range and every thirtieth kernel
     layers,    // training with numbered layers, which recur, and one launch in each innermost range
     graphs,    // 50 CUDA graphs of 200 nodes, replayed
+    pytorch,   // a launch-bound step of PyTorch with modules, as `prof run --modules` records it: each launch finds the
+              // GPU idle, a second thread runs autograd's nodes, which are more than the ranges, and the step ends with
+              // a copy to the host. Of as many records as 835 MB, a step has 900 launches and 1,560 ranges and nodes
     requests,  // start/end ranges, 500 of them open at any time, around launches of one thread
 };
 
