@@ -256,18 +256,32 @@ def environment_of(suite, version):
 
 def shown(value):
     if isinstance(value, list):
-        counted = collections.Counter(": ".join(map(str, each)) if isinstance(each, list) else str(each) for each in value)
-        value = "; ".join(f"{text}{f' ({count} times)' if count > 1 else ''}" for text, count in counted.items()) or "none"
+        texts = collections.Counter(": ".join(each) if isinstance(each, list) else str(each) for each in value)
+        value = "; ".join(text + (f" ({count} times)" if count > 1 else "") for text, count in texts.items()) or "none"
     return str(value)[:300]
 
 
 def report(differing, title):
+    """Tests that differ in the same way stand together. Of lists, what one has and the other has not."""
+    alike = collections.defaultdict(list)
     for test, (what, bare, recorded) in differing.items():
         if isinstance(bare, list) and isinstance(recorded, list):
-            # What one has and the other has not.
-            both = [each for each in bare if each in recorded] if bare != recorded else []
-            bare, recorded = ([each for each in side if each not in both] or side for side in (bare, recorded))
-        print(f"{title}: {test}: {what}\n    bare      {shown(bare)}\n    recorded  {shown(recorded)}")
+            bare, recorded = without(bare, recorded), without(recorded, bare)
+        alike[what, shown(bare), shown(recorded)].append(test)
+    for (what, bare, recorded), tests in alike.items():
+        more = f" and {len(tests) - 4} more" if len(tests) > 4 else ""
+        print(f"{title}: {', '.join(tests[:4])}{more}: {what}\n    bare      {bare}\n    recorded  {recorded}")
+
+
+def without(values, others):
+    """Without those that the others have, each as many times as they have it."""
+    left, kept = list(others), []
+    for value in values:
+        if value in left:
+            left.remove(value)
+        else:
+            kept.append(value)
+    return kept
 
 
 def run_suite(suite, arguments, work, rows):

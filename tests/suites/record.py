@@ -24,6 +24,7 @@ class Record:
         self.seen[test] = self.seen.get(test, 0) + 1
         self.test = test if self.seen[test] == 1 else f"{test} #{self.seen[test]}"
         self.write({"begin": self.test})
+        self.begun = time.monotonic()
         self.notes, self.warnings = [], []
 
     def note(self, outcome, text=""):
@@ -35,12 +36,13 @@ class Record:
         """Files and processes are what they are now; the test's own warnings may still come, until written()."""
         if os.getpid() != self.process:
             return
+        seconds = round(time.monotonic() - self.begun, 3)
         files, running = self.files_now(), children()
         patience = time.monotonic() + PATIENCE_S
         while set(running) - set(self.children) and time.monotonic() < patience:
             time.sleep(0.01)
             running = children()
-        self.ended = {"test": self.test, "notes": self.notes, "warnings": self.warnings,
+        self.ended = {"test": self.test, "seconds": seconds, "notes": self.notes, "warnings": self.warnings,
                       "files": sorted(files - self.files),
                       "processes": sorted(name for child, name in running.items() if child not in self.children)}
         self.files, self.children = files, running

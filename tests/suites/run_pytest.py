@@ -8,8 +8,6 @@ FOLDERS are those in which files that tests leave are counted, with colons betwe
 import importlib
 import sys
 
-from record import Record
-
 
 class Plugin:
     def __init__(self, record):
@@ -54,6 +52,8 @@ def main():
         arguments = arguments[2:]
     del sys.argv[1:]
     import pytest
+    from record import Record  # not above: processes that a test starts import this module
+    del sys.path[0]  # the tests do not see this folder
     record = Record(path, folders.split(":"))
     pytest.main(["--continue-on-collection-errors", "-p", "no:cacheprovider", *arguments], plugins=[Plugin(record)])
     record.write({"end": True})

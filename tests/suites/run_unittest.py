@@ -7,12 +7,11 @@ FOLDERS are those in which files that tests leave are counted, with colons betwe
 run without network, sound and windows.
 """
 import importlib
+import importlib.util
 import sys
 import traceback
 import unittest
 import warnings
-
-from record import Record
 
 RESOURCES = ["cpu", "subprocess", "decimal", "tzdata"]
 
@@ -41,10 +40,13 @@ class Result(unittest.TestResult):
         if self.running:
             self.record.note(name, text)
         else:  # of a class or a module
-            self.record.begin(test.id())
-            self.record.note(name, text)
-            self.record.end()
-            self.record.written()
+            self.of_module(test.id(), name, text)
+
+    def of_module(self, module, name, text):
+        self.record.begin(module)
+        self.record.note(name, text)
+        self.record.end()
+        self.record.written()
 
     def addSuccess(self, test):
         self.outcome(test, "passed")
@@ -79,16 +81,24 @@ def main():
         importlib.import_module(names[1])
         names = names[2:]
     del sys.argv[1:]
-    # The package's own modules import each other from here, the tests do not.
-    sys.path.remove(sys.path[0])
+    from record import Record  # not above: processes that a test starts import this module
+    del sys.path[0]  # the tests do not see this folder
     if any(name.startswith("test.") for name in names):
         from test import support
         support.use_resources, support.verbose = RESOURCES, False
     record = Record(path, folders.split(":"))
     result = Result(record)
     for name in names:
-        # The loader makes a test of a module that cannot be imported; one may skip itself.
-        unittest.TestLoader().loadTestsFromName(name).run(result)
+        if name.startswith("test.") and importlib.util.find_spec(name) is None:
+            continue  # of another version
+        try:
+            tests = unittest.TestLoader().loadTestsFromName(name)
+        except unittest.SkipTest as reason:
+            result.of_module(name, "skipped", str(reason))
+        except Exception as failure:
+            result.of_module(name, "error", last_line((type(failure), failure)))
+        else:
+            tests.run(result)
     record.write({"end": True})
 
 
