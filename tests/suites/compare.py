@@ -41,6 +41,7 @@ from clean_environment import TOOLKIT, clean_environment  # noqa: E402
 VARYING = re.compile(r"0x[0-9a-fA-F]+|\b\d+\.\d+(e-?\d+)?\b|(?<![\w.])\d{3,}\b|(tmp|pymp-|torch_|ppid_|pid_)[a-z0-9_]{6,}|"
                      r"@test_\w+|[0-9a-f]{16,}|\d{4}-\d\d-\d\d[ T_]\d\d[:.-]\d\d[:.-]\d\d\S*")
 PR_SET_CHILD_SUBREAPER = 36
+WHOLE = "(the whole run)"
 
 
 @dataclasses.dataclass
@@ -71,9 +72,9 @@ def plain(text):
 def outcome_of(line):
     """A test's parts that are compared."""
     return {"outcome": [[name, plain(text)] for name, text in line["notes"]],
-            "warnings": sorted([kind, plain(text)] for kind, text in line["warnings"]),
+            "processes": [plain(name) for name in line["processes"]],
             "files": sorted(plain(name) for name in line["files"]),
-            "processes": [plain(name) for name in line["processes"]]}
+            "warnings": sorted([kind, plain(text)] for kind, text in line["warnings"])}
 
 
 def read_record(path):
@@ -147,7 +148,7 @@ class Runner:
                 script += ["--first", module]
             if suite.runner == "run_pytest.py":
                 script += ["--rootdir", str(self.sources), "--basetemp", str(work / "pytest" / "base"), "-q", "--color=no",
-                           *suite.arguments, *(str(self.sources / test) for test in tests)]
+                           "-o", "addopts=", *suite.arguments, *(str(self.sources / test) for test in tests)]
                 if (self.sources / "pyproject.toml").exists():
                     script += ["-c", str(self.sources / "pyproject.toml")]
             else:
@@ -166,7 +167,7 @@ class Runner:
                 for file in (record, log):
                     if file.exists():
                         shutil.copy(file, self.keep / f"{suite.name}.{name}.{file.name}")
-            if not run.tests:
+            if not run.last:
                 print(log.read_text(errors="replace")[-2000:], file=sys.stderr)
             return run
 
@@ -209,7 +210,7 @@ def differences(bare, recorded):
     return found
 
 
-def compare(runner, command, tests, file_of, bare, again, name):
+def compare(runner, command, tests, bare, again, name):
     """Runs recorded, and again what differs."""
     recorded = runner.run(command, tests, name)
     if not recorded.libprof:
@@ -217,7 +218,7 @@ def compare(runner, command, tests, file_of, bare, again, name):
     found = differences(bare, recorded)
     result = Comparison(len(bare.tests.keys() & recorded.tests.keys()), {})
     if bare.left != recorded.left:
-        result.once["(the whole run)"] = ("processes left", bare.left, recorded.left)
+        result.once[WHOLE] = ("processes left", bare.left, recorded.left)
     if not found:
         return recorded, result
     files = [file for file in tests if any(file_of(test, tests) == file for test in found)]
@@ -307,7 +308,7 @@ def run_suite(suite, arguments, work, rows):
     passed = sum(test["outcome"] == [["passed", ""]] for test in bare.tests.values())
     for options in ([], ["--modules"])[:1 + suite.modules]:
         command = [arguments.prof, "run", "-q", "--export", "none", *options, "--"]
-        recorded, found = compare(runner, command, tests, file_of, bare, arguments.again, " ".join(["recorded", *options]))
+        recorded, found = compare(runner, command, tests, bare, arguments.again, " ".join(["recorded", *options]))
         report(found.different, "differs")
         report(found.once, "differed once")
         if found.unsteady:

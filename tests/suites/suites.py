@@ -60,7 +60,7 @@ SUITES = (
           tuple(f"tests/tests_pytorch/{name}" for name in
                 ("profilers", "loops", "core", "callbacks", "tuner", "trainer/optimization", "trainer/logging_",
                  "trainer/flags", "models/test_hooks.py", "utilities/test_combined_loader.py")),
-          ("tests/tests_pytorch/profilers",), paths=("src", "tests"), arguments=("-p", "no:doctest"),
+          ("tests/tests_pytorch/profilers",), paths=("src", "tests"),
           checkout="Lightning-AI/pytorch-lightning"),
 )
 
