@@ -62,7 +62,7 @@ class Comparison:
     tests: int
     different: dict  # a test -> (what, bare, recorded)
     unsteady: list = dataclasses.field(default_factory=list)
-    once: dict = dataclasses.field(default_factory=dict)
+    sometimes: dict = dataclasses.field(default_factory=dict)
 
 
 def plain(text):
@@ -218,7 +218,7 @@ def compare(runner, command, tests, bare, again, name):
     found = differences(bare, recorded)
     result = Comparison(len(bare.tests.keys() & recorded.tests.keys()), {})
     if bare.left != recorded.left:
-        result.once[WHOLE] = ("processes left", bare.left, recorded.left)
+        result.sometimes[WHOLE] = ("processes left", bare.left, recorded.left)
     if not found:
         return recorded, result
     files = [file for file in tests if any(file_of(test, tests) == file for test in found)]
@@ -228,13 +228,13 @@ def compare(runner, command, tests, bare, again, name):
         steady = all(test not in differences(bares[0], other) for other in bares[1:])
         if difference[0] not in ("end", "whether it runs"):
             steady = steady and all(run.tests.get(test, bare.tests[test])[difference[0]] == difference[1] for run in bares)
-        repeated = any(test in differences(bares[0], other) for other in others)
-        if not steady:
+        repeated = [test in differences(bares[0], other) for other in others]
+        if not steady or test in runner.suite.unsteady:
             result.unsteady.append(test)
-        elif repeated:
+        elif all(repeated) or (difference[0] == "end" and any(repeated)):
             result.different[test] = difference
         else:
-            result.once[test] = difference
+            result.sometimes[test] = difference
     return recorded, result
 
 
@@ -310,20 +310,20 @@ def run_suite(suite, arguments, work, rows):
         command = [arguments.prof, "run", "-q", "--export", "none", *options, "--"]
         recorded, found = compare(runner, command, tests, bare, arguments.again, " ".join(["recorded", *options]))
         report(found.different, "differs")
-        report(found.once, "differed once")
+        report(found.sometimes, "differs sometimes")
         if found.unsteady:
             print("unsteady bare:", ", ".join(found.unsteady))
         if found.different or not recorded.ended:
             status = 1
         rows.append((f"{suite.about}{', part' if arguments.part else ''}", arguments.python, " ".join(options) or "-",
-                     found.tests, passed, len(found.different), len(found.once), len(found.unsteady),
+                     found.tests, passed, len(found.different), len(found.sometimes), len(found.unsteady),
                      f"{bare.cpu_s:.0f}", f"{recorded.cpu_s / bare.cpu_s:.2f}"))
         sys.stdout.flush()
     return status
 
 
 def table(rows):
-    head = ("suite", "Python", "options", "tests", "passed", "differ", "once", "unsteady", "CPU bare, s", "recorded/bare")
+    head = ("suite", "Python", "options", "tests", "passed", "differ", "sometimes", "unsteady", "CPU bare, s", "recorded/bare")
     for row in (head, ["---"] * len(head), *rows):
         print("| " + " | ".join(map(str, row)) + " |")
 
