@@ -204,6 +204,8 @@ def differences(bare, recorded):
     if recorded.ended and bare.ended:
         for test in bare.tests.keys() ^ recorded.tests.keys():
             found[test] = ("whether it runs", test in bare.tests, test in recorded.tests)
+        if bare.left != recorded.left:
+            found[WHOLE] = ("processes left", bare.left, recorded.left)
     if (bare.ended, bare.status) != (recorded.ended, recorded.status):
         end = [f"{run.status}{'' if run.ended else ' in ' + run.last}" for run in (bare, recorded)]
         found[recorded.last if bare.ended else bare.last] = ("end", *end)
@@ -217,16 +219,15 @@ def compare(runner, command, tests, bare, again, name):
         raise SystemExit(f"{runner.suite.name}: libprof is not in the process that `{' '.join(command)}` runs")
     found = differences(bare, recorded)
     result = Comparison(len(bare.tests.keys() & recorded.tests.keys()), {})
-    if bare.left != recorded.left:
-        result.sometimes[WHOLE] = ("processes left", bare.left, recorded.left)
     if not found:
         return recorded, result
-    files = [file for file in tests if any(file_of(test, tests) == file for test in found)]
+    in_order = [test for test in bare.tests if test in found] + [test for test in found if test not in bare.tests]
+    files = tests if WHOLE in found else list(dict.fromkeys(file_of(test, tests) for test in in_order))
     bares = [runner.run([], files, f"bare-again-{i}") for i in range(again)]
     others = [runner.run(command, files, f"{name}-again-{i}") for i in range(again)]
     for test, difference in found.items():
         steady = all(test not in differences(bares[0], other) for other in bares[1:])
-        if difference[0] not in ("end", "whether it runs"):
+        if test in bare.tests and difference[0] in bare.tests[test]:
             steady = steady and all(run.tests.get(test, bare.tests[test])[difference[0]] == difference[1] for run in bares)
         repeated = [test in differences(bares[0], other) for other in others]
         if not steady or test in runner.suite.unsteady:
@@ -239,11 +240,13 @@ def compare(runner, command, tests, bare, again, name):
 
 
 def file_of(test, tests):
-    """The entry of the tests that a test belongs to."""
+    """The file, or the module, that a test belongs to."""
+    if "::" in test or test.endswith(".py"):
+        return test.split("::")[0]
     for name in sorted(tests, key=len, reverse=True):
         if test == name or test.startswith((name + ".", name + "/", name + "::")) or f"({name}." in test:
             return name
-    return None
+    return test
 
 
 def environment_of(suite, version):
