@@ -64,13 +64,15 @@ def callback(*_):
 
 calls, start = [], monitoring.events.PY_START
 for tool in sorted(range(6), reverse="-r" in sys.argv):
-    for name, *arguments in (("get_tool",), ("get_events",), ("get_events", 1), ("get_local_events", code), ("get_local_events", 1),
-                             ("free_tool_id",), ("set_events", start), ("set_events", 0), ("set_events", -1),
-                             ("set_local_events", code, start), ("register_callback", start, callback),
-                             ("register_callback", start, None), ("register_callback", start)):
+    for name, *arguments in (("get_tool",), ("get_events",), ("get_events", 1), ("get_local_events", code),
+                             ("get_local_events", 1), ("free_tool_id",), ("set_events", start), ("set_events", 0),
+                             ("set_events", -1), ("set_local_events", code, start),
+                             ("register_callback", start, callback), ("register_callback", start, None),
+                             ("register_callback", start)):
         net(torch.ones(2, 4))
         try:
-            print(tool, name, str(getattr(monitoring, name)(tool, *arguments)).split(" at")[0], monitoring._all_events())
+            given = getattr(monitoring, name)(tool, *arguments)
+            print(tool, name, str(given).split(" at")[0], monitoring._all_events())
         except Exception as failure:
             print(tool, name, type(failure), failure)
     # A tool whose callback was there first, also when it is used again; one of events of the whole program.

@@ -38,8 +38,9 @@ sys.path.insert(0, str(HERE.parent / "python"))
 from clean_environment import TOOLKIT, clean_environment  # noqa: E402
 
 # In texts: what is another in each process.
-VARYING = re.compile(r"0x[0-9a-fA-F]+|\b\d+\.\d+(e-?\d+)?\b|(?<![\w.])\d{3,}\b|(tmp|pymp-|torch_|ppid_|pid_)[a-z0-9_]{6,}|"
-                     r"@test_\w+|[0-9a-f]{16,}|\d{4}-\d\d-\d\d[ T_]\d\d[:.-]\d\d[:.-]\d\d\S*")
+VARYING = re.compile(r"0x[0-9a-fA-F]+|\b\d+\.\d+(e-?\d+)?\b|(?<![\w.])\d{3,}\b|"
+                     r"(tmp|pymp-|torch_|ppid_|pid_)[a-z0-9_]{6,}|@test_\w+|[0-9a-f]{16,}|"
+                     r"\d{4}-\d\d-\d\d[ T_]\d\d[:.-]\d\d[:.-]\d\d\S*")
 PR_SET_CHILD_SUBREAPER = 36
 WHOLE = "(the whole run)"
 
@@ -147,8 +148,9 @@ class Runner:
             for module in suite.first:
                 script += ["--first", module]
             if suite.runner == "run_pytest.py":
-                script += ["--rootdir", str(self.sources), "--basetemp", str(work / "pytest" / "base"), "-q", "--color=no",
-                           "-o", "addopts=", *suite.arguments, *(str(self.sources / test) for test in tests)]
+                script += ["--rootdir", str(self.sources), "--basetemp", str(work / "pytest" / "base"), "-q",
+                           "--color=no", "-o", "addopts=", *suite.arguments,
+                           *(str(self.sources / test) for test in tests)]
                 if (self.sources / "pyproject.toml").exists():
                     script += ["-c", str(self.sources / "pyproject.toml")]
             else:
@@ -156,8 +158,8 @@ class Runner:
             log = place / "log"
             begin = time.monotonic()
             with open(log, "wb") as output:
-                process = subprocess.Popen([*command, *script], cwd=folders[0], env=environment, stdin=subprocess.DEVNULL,
-                                           stdout=output, stderr=output, start_new_session=True)
+                process = subprocess.Popen([*command, *script], cwd=folders[0], env=environment, start_new_session=True,
+                                           stdin=subprocess.DEVNULL, stdout=output, stderr=output)
                 status, cpu_s = self.wait(process)
             run = read_record(record)
             run.status, run.cpu_s, run.wall_s = status, cpu_s, time.monotonic() - begin
@@ -227,8 +229,9 @@ def compare(runner, command, tests, bare, again, name):
     others = [runner.run(command, files, f"{name}-again-{i}") for i in range(again)]
     for test, difference in found.items():
         steady = all(test not in differences(bares[0], other) for other in bares[1:])
-        if test in bare.tests and difference[0] in bare.tests[test]:
-            steady = steady and all(run.tests.get(test, bare.tests[test])[difference[0]] == difference[1] for run in bares)
+        parts = bare.tests.get(test, {})
+        if difference[0] in parts:
+            steady = steady and all(run.tests.get(test, parts)[difference[0]] == difference[1] for run in bares)
         repeated = [test in differences(bares[0], other) for other in others]
         if not steady or test in runner.suite.unsteady:
             result.unsteady.append(test)
@@ -326,7 +329,8 @@ def run_suite(suite, arguments, work, rows):
 
 
 def table(rows):
-    head = ("suite", "Python", "options", "tests", "passed", "differ", "sometimes", "unsteady", "CPU bare, s", "recorded/bare")
+    head = ("suite", "Python", "options", "tests", "passed", "differ", "sometimes", "unsteady", "CPU bare, s",
+            "recorded/bare")
     for row in (head, ["---"] * len(head), *rows):
         print("| " + " | ".join(map(str, row)) + " |")
 

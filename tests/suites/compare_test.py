@@ -93,7 +93,8 @@ class Compare(unittest.TestCase):
     seeds = (("", {}), ("outcome", {"test_outcome": "outcome"}), ("part", {"test_part": "outcome"}),
              ("explanation", {"test_explanation": "outcome"}), ("skip", {"test_skip": "outcome"}),
              ("warning", {"test_warning": "warnings"}), ("file", {"test_file": "files"}),
-             ("process", {"test_process": "processes", compare.WHOLE: "processes left"}), ("death", {"test_death": "end"}))
+             ("process", {"test_process": "processes", compare.WHOLE: "processes left"}),
+             ("death", {"test_death": "end"}))
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

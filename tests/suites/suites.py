@@ -57,7 +57,8 @@ SUITES = (
           ("tests/test_optimizer.py", "tests/test_scheduler.py", "tests/test_hooks.py", "tests/test_memory_utils.py",
            "tests/test_kwargs_handlers.py", "tests/test_grad_sync.py"), paths=("src",),
           # The memory that the machine has left.
-          unsteady=("tests/test_accelerator.py::AcceleratorTester::test_free_memory_dereferences_prepared_components",)),
+          unsteady=("tests/test_accelerator.py::AcceleratorTester::"
+                    "test_free_memory_dereferences_prepared_components",)),
     Suite("skorch", "skorch", "run_pytest.py", ("skorch/tests",),
           ("skorch/tests/callbacks", "skorch/tests/test_toy.py"), paths=(".",)),
     Suite("optax", "Optax", "run_pytest.py", ("optax",), ("optax/transforms", "optax/schedules"),
