@@ -41,12 +41,12 @@ OBSERVED = tuple("test.test_" + name for name in """
 
 SUITES = (
     Suite("cpython", "CPython's own, without a framework", "run_unittest.py", CPYTHON,
-          ("test.test_gc", "test.test_fork1", "test.test_sys_settrace", "test.test_warnings"), modules=False,
+          ("test.test_fork1", "test.test_sys_settrace", "test.test_warnings"), modules=False,
           unsteady=RACES),
     Suite("cpython-torch", "CPython's own, after import torch", "run_unittest.py", OBSERVED,
-          ("test.test_monitoring", "test.test_sys_settrace", "test.test_sys_setprofile", "test.test_gc",
-           "test.test_generators", "test.test_coroutines", "test.test_warnings", "test.test_traceback",
-           "test.test_fork1", "test.test_cprofile"), first=("torch",), unsteady=RACES),
+          ("test.test_monitoring", "test.test_sys_settrace", "test.test_sys_setprofile", "test.test_generators",
+           "test.test_coroutines", "test.test_warnings", "test.test_traceback", "test.test_fork1",
+           "test.test_cprofile"), first=("torch",), unsteady=RACES),
     Suite("ignite", "PyTorch-Ignite", "run_pytest.py",
           ("tests/ignite/base", "tests/ignite/engine", "tests/ignite/handlers", "tests/ignite/contrib/engines",
            "tests/ignite/metrics"),
@@ -54,7 +54,7 @@ SUITES = (
            "tests/ignite/engine/test_event_handlers.py", "tests/ignite/engine/test_memory_leaks.py",
            "tests/ignite/handlers/test_time_profilers.py"), paths=(".",)),
     Suite("accelerate", "Accelerate", "run_pytest.py", ("tests",),
-          ("tests/test_optimizer.py", "tests/test_scheduler.py", "tests/test_hooks.py", "tests/test_memory_utils.py",
+          ("tests/test_optimizer.py", "tests/test_scheduler.py", "tests/test_hooks.py",
            "tests/test_kwargs_handlers.py", "tests/test_grad_sync.py"), paths=("src",),
           # The memory that the machine has left.
           unsteady=("tests/test_accelerator.py::AcceleratorTester::"
