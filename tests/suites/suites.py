@@ -52,7 +52,10 @@ SUITES = (
            "tests/ignite/metrics"),
           ("tests/ignite/base", "tests/ignite/engine/test_custom_events.py",
            "tests/ignite/engine/test_event_handlers.py", "tests/ignite/engine/test_memory_leaks.py",
-           "tests/ignite/handlers/test_time_profilers.py"), paths=(".",)),
+           "tests/ignite/handlers/test_time_profilers.py"), paths=(".",),
+          # A DataLoader forks beside a queue's thread of the epoch before, which may have ended by then or not.
+          unsteady=("tests/ignite/engine/test_custom_events.py::"
+                    "test_every_event_filter_with_engine_with_dataloader",)),
     Suite("accelerate", "Accelerate", "run_pytest.py", ("tests",),
           ("tests/test_optimizer.py", "tests/test_scheduler.py", "tests/test_hooks.py",
            "tests/test_kwargs_handlers.py", "tests/test_grad_sync.py"), paths=("src",),
