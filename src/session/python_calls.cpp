@@ -885,11 +885,25 @@ void end() noexcept {
 // ---- The tool of sys.monitoring ----
 
 struct monitoring_tool {
-    enum function : std::uint8_t { use, free, get, register_callback, set_events, set_local_events };
+    enum function : std::uint8_t {
+        use,
+        free,
+        get,
+        register_callback,
+        set_events,
+        set_local_events,
+        get_events,
+        get_local_events,
+        all_events,
+        clear,  // not before Python 3.14
+        end_of_functions
+    };
     int number = -1;
-    std::array<python_object, 6> functions{};
+    std::array<python_object, end_of_functions> functions{};
     python_object name = nullptr;
     std::array<python_object, 3> callbacks{};  // start, end, unwind
+    // The program's, for a tool that it does not use: a number keeps them when it is free.
+    std::array<python_object, 3> earlier{};
     std::array<int, 3> events{};
     bool are_on = false;
 
@@ -908,25 +922,35 @@ struct monitoring_tool {
             const python_reference given{python, python.number(to_on ? mask : 0)};
             is_good = given && call(set_local_events, tool, const_cast<void*>(at->code), given.get()) && is_good;
         }
-        // There is no local event of this kind.
+        return set_unwind(tool, to_on) && is_good;
+    }
+    // There is no local event of this kind.
+    bool set_unwind(int tool, bool to_on) const noexcept {
         const python_reference given{python, python.number(to_on ? events[2] : 0)};
-        return given && call(set_events, tool, given.get()) && is_good;
+        return given && call(set_events, tool, given.get());
+    }
+    // What was registered before.
+    python_object registered(int tool, int event, python_object callback) const noexcept {
+        const python_reference number_given{python, python.number(tool)};
+        const python_reference event_given{python, python.number(event)};
+        if (!number_given || !event_given) return nullptr;
+        return python.call(functions[register_callback], number_given.get(), event_given.get(), callback, nullptr);
     }
     bool begin(int tool) noexcept {
         if (!call(use, tool, name)) return false;
         number = tool;
         for (std::size_t at = 0; at < callbacks.size(); ++at) {
-            const python_reference event{python, python.number(events[at])};
-            if (!event || !call(register_callback, tool, event.get(), callbacks[at])) return false;
+            earlier[at] = registered(tool, events[at], callbacks[at]);
+            if (earlier[at] == nullptr) return false;
         }
         return set(tool, are_on);
     }
     void end() noexcept {
         const int tool = std::exchange(number, -1);
         bool is_good = set(tool, false);
-        for (const int event : events) {
-            const python_reference given{python, python.number(event)};
-            is_good = given && call(register_callback, tool, given.get(), objects.none) && is_good;
+        for (std::size_t at = 0; at < callbacks.size(); ++at) {
+            const python_reference before{python, std::exchange(earlier[at], nullptr)};
+            const python_reference own{python, registered(tool, events[at], before ? before.get() : objects.none)};
         }
         if (!call(free, tool) || !is_good) python.clear_error();
     }
@@ -966,9 +990,12 @@ void* pass_on(monitoring_tool::function what, void* const* arguments, std::ptrdi
     }
 }
 
-void* use_tool_id(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
-    if (count == 2 && tool.has(arguments, count)) tool.give_way();
-    return pass_on(monitoring_tool::use, arguments, count);
+// sys.monitoring's functions, for programs. To them the number of libprof's tool is free and has no events. Where they
+// do anything with that number, libprof's tool has another by then.
+template <monitoring_tool::function what>
+void* with_number(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
+    if (tool.has(arguments, count)) tool.give_way();
+    return pass_on(what, arguments, count);
 }
 
 void* get_tool(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
@@ -977,6 +1004,22 @@ void* get_tool(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
 
 void* free_tool_id(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
     return count == 1 && tool.has(arguments, count) ? nothing() : pass_on(monitoring_tool::free, arguments, count);
+}
+
+template <monitoring_tool::function what>
+void* events_of(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
+    void* const given = pass_on(what, arguments, count);
+    if (given == nullptr || !tool.has(arguments, count)) return given;
+    python.release(given);
+    return python.number(0);
+}
+
+void* all_events(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
+    const bool has_events = tool.number >= 0 && tool.are_on;
+    if (has_events && !tool.set_unwind(tool.number, false)) python.clear_error();
+    void* const given = pass_on(monitoring_tool::all_events, arguments, count);
+    if (given != nullptr && has_events && !tool.set_unwind(tool.number, true)) python.clear_error();
+    return given;
 }
 
 int use_tool(int number, void* const* functions, void* name, void* const* callbacks, const int* events) noexcept {
@@ -1015,11 +1058,32 @@ const prof_python_watch_functions* watch(const prof_python_fields* fields) noexc
     return python_watch(python, *fields, {on_start, on_end, on_unwind, objects.end_of_iteration, objects.none});
 }
 
-constexpr prof_python_functions given_functions{
-    on_start,    on_end,      on_unwind,    on_death,     forget_module,
-    use_tool_id, get_tool,    free_tool_id, set_on_death, set_steps_of_program,
-    attach,      detach,      forget,       end,          use_tool,
-    set_events,  name_module, set_compiler, watch};
+constexpr prof_python_functions given_functions{on_start,
+                                                on_end,
+                                                on_unwind,
+                                                on_death,
+                                                forget_module,
+                                                with_number<monitoring_tool::use>,
+                                                free_tool_id,
+                                                get_tool,
+                                                with_number<monitoring_tool::register_callback>,
+                                                with_number<monitoring_tool::set_events>,
+                                                with_number<monitoring_tool::set_local_events>,
+                                                events_of<monitoring_tool::get_events>,
+                                                events_of<monitoring_tool::get_local_events>,
+                                                all_events,
+                                                with_number<monitoring_tool::clear>,
+                                                set_on_death,
+                                                set_steps_of_program,
+                                                attach,
+                                                detach,
+                                                forget,
+                                                end,
+                                                use_tool,
+                                                set_events,
+                                                name_module,
+                                                set_compiler,
+                                                watch};
 
 }  // namespace
 }  // namespace prof::observed_python

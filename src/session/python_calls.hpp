@@ -91,7 +91,8 @@ struct prof_python_functions {
     fastcall died;           // the callback of weak references, except modules'
     fastcall forget_module;  // the callback of modules' weak references
     // sys.monitoring's functions of these names, for programs: libprof's tool is not seen, and gives way.
-    fastcall use_tool_id, get_tool, free_tool_id;
+    fastcall use_tool_id, free_tool_id, get_tool, register_callback, set_events_of_tool, set_local_events, get_events,
+        get_local_events, all_events, clear_tool_id;
     // Plain functions.
     void (*set_on_death)(void* callable);
     void (*set_steps_of_program)(int are_the_programs);
@@ -99,9 +100,8 @@ struct prof_python_functions {
     void (*detach)();
     void (*forget)();  // for a forked child
     void (*end_all)();
-    // A tool of sys.monitoring: its number, and the functions use_tool_id, free_tool_id, get_tool, register_callback,
-    // set_events, set_local_events; the name; the three callbacks and their events. False, with a Python error: it
-    // failed.
+    // A tool of sys.monitoring: its number, and sys.monitoring's ten functions in the order of those for programs; the
+    // name; the three callbacks and their events. False, with a Python error: it failed.
     int (*use_tool)(int number, void* const* functions, void* name, void* const* callbacks, const int* events);
     int (*set_events)(int are_on);
     // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of

@@ -11,4 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")" || exit
 ./torch_environment.sh 3.10
 ./jax_environment.sh 3.12 0.11.2
 ./jax_environment.sh 3.11 0.4.30
+../suites/environment.sh 3.12 ignite
+../suites/environment.sh 3.12 accelerate
 exit 0

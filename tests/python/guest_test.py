@@ -48,6 +48,54 @@ except TypeError as failure:
 net(torch.ones(2, 4))
 """
 
+# Of a program that has no tool: what each function of sys.monitoring gives for each number.
+ASKS_OF_TOOLS = """\
+import sys
+import torch
+
+monitoring = sys.monitoring
+code = torch.nn.Module._wrapped_call_impl.__code__
+net = torch.nn.Linear(4, 4)
+
+
+def callback(*_):
+    calls.append(1)
+
+
+calls, start = [], monitoring.events.PY_START
+for tool in sorted(range(6), reverse="-r" in sys.argv):
+    for name, *arguments in (("get_tool",), ("get_events",), ("get_events", 1), ("get_local_events", code),
+                             ("get_local_events", 1), ("free_tool_id",), ("set_events", start), ("set_events", 0),
+                             ("set_events", -1), ("set_local_events", code, start),
+                             ("register_callback", start, callback), ("register_callback", start, None),
+                             ("register_callback", start)):
+        net(torch.ones(2, 4))
+        try:
+            given = getattr(monitoring, name)(tool, *arguments)
+            print(tool, name, str(given).split(" at")[0], monitoring._all_events())
+        except Exception as failure:
+            print(tool, name, type(failure), failure)
+    # A tool whose callback was there first, also when it is used again; one of events of the whole program.
+    monitoring.register_callback(tool, start, callback)
+    monitoring.use_tool_id(tool, "mine")
+    monitoring.set_local_events(tool, code, start)
+    net(torch.ones(2, 4))
+    monitoring.set_events(tool, monitoring.events.PY_UNWIND)
+    print(len(calls), monitoring.get_local_events(tool, code), monitoring.get_events(tool), monitoring._all_events())
+    monitoring.set_events(tool, 0)
+    monitoring.set_local_events(tool, code, 0)
+    monitoring.free_tool_id(tool)
+for tool in range(6):
+    monitoring.use_tool_id(tool, "again")  # has its callback still
+    monitoring.set_local_events(tool, code, start)
+    net(torch.ones(2, 4))
+    monitoring.set_local_events(tool, code, 0)
+    monitoring.free_tool_id(tool)
+print(len(calls))
+print([name for name in dir(monitoring) if name != "get_tool"], monitoring._all_events, monitoring.set_events.__doc__)
+net(torch.ones(2, 4))
+"""
+
 
 class Guest(unittest.TestCase):
     maxDiff = None
@@ -92,6 +140,14 @@ class Guest(unittest.TestCase):
             expected = len(order) + (order != "543210")
             self.assertGreaterEqual(sum(count for path, count in self.observed().items() if path.endswith("forward")),
                                     expected - 1, order)
+
+    def test_numbers_of_monitoring_are_free_to_the_program(self):
+        for order in ((), ("-r",)):
+            bare = self.run_program("-c", ASKS_OF_TOOLS, *order)
+            self.assertEqual(self.run_program("-c", ASKS_OF_TOOLS, *order, options=[]), bare)
+            observed = self.observed()
+            self.assertEqual(sum(count for path, count in observed.items() if path.endswith("forward")), 6 * 15 + 1,
+                             observed)
 
 
 def prepare(arguments):

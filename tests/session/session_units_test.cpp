@@ -92,14 +92,29 @@ TEST(RecordingSettings, InheritAllButPlanAndGpuInAChild) {
     EXPECT_EQ(settings.facts().working_directory, "/where/the/parent/began");
 }
 
+// The step that is under way keeps its number when the program begins to count, and ranges no longer count.
+TEST(StepCounter, GivesTheCountToTheProgram) {
+    step_counter steps;
+    steps.begin(true, true);
+    EXPECT_EQ(steps.number_of(steps.count()), 0U);
+    EXPECT_EQ(steps.number_of(steps.count()), 1U);
+    EXPECT_TRUE(steps.may_count_by_program());
+    steps.note_program_counts();
+    EXPECT_EQ(steps.current(), 1U);
+    EXPECT_FALSE(steps.by_ranges());
+    EXPECT_EQ(steps.number_of(steps.count()), 2U);
+    steps.begin(true, false);
+    EXPECT_FALSE(steps.may_count_by_program());
+}
+
 TEST(StepCounter, NumbersStepsOfRangesFromZero) {
     step_counter steps;
-    steps.begin(true);
+    steps.begin(true, false);
     EXPECT_EQ(steps.current(), 0U);
     EXPECT_EQ(steps.number_of(steps.count()), 0U);
     EXPECT_EQ(steps.number_of(steps.count()), 1U);
     EXPECT_EQ(steps.current(), 1U);
-    steps.begin(false);
+    steps.begin(false, false);
     EXPECT_EQ(steps.begun(), 0U);
     EXPECT_EQ(steps.number_of(steps.count()), 1U);
 }

@@ -4,7 +4,7 @@ estimate")."""
 import functools
 import math
 
-from rows import Rows
+from rows import Rows, communicates
 
 
 def captured_steps(program):
@@ -24,6 +24,42 @@ def captured_steps(program):
         elif window["ends_with_step"] and window["last_step"] == mark["payload"][1]:
             steps.append((mark["t"], window["end"] or program.end, mark["window"]))
     return steps
+
+
+def lengths(program, found):
+    """How long steps are: from when the host has begun each and the GPU is done, in the streams in which steps compute,
+    with what was launched before, to the same of its end (docs/guide/phases.md, "How long a step is")."""
+    of_steps = [{} for _ in found]
+    for op in program.ops:
+        for i, (start, end, *_) in enumerate(found):
+            if op.call is not None and start <= op.call.time < end:
+                works = op.kind == "graph" or (op.kind == "kernel" and not communicates(op))
+                sums = of_steps[i].setdefault((op.device, op.context, op.stream), [0, 0])
+                sums[0] += op.duration if works else 0
+                sums[1] += op.duration
+    for which in (0, 1):
+        won, total = {}, {}
+        for of in of_steps:
+            for stream, sums in of.items():
+                total[stream] = total.get(stream, 0) + sums[which]
+            best = max((sums[which] for sums in of.values()), default=0)
+            if best:
+                winner = [stream for stream, sums in of.items() if sums[which] == best]
+                won.setdefault(tuple(winner), []).append(1)
+        if won:
+            break
+    if any(len(winners) > 1 for winners in won):
+        return None  # a draw, which the page leaves open
+    won = {winners[0]: len(times) for winners, times in won.items()}
+    most = max(((count, total[stream]) for stream, count in won.items()), default=None)
+    counted = {s for s, n in won.items() if (n, total[s]) == most or (n > 1 and 4 * n >= len(found))}
+
+    def done(time):
+        before = [op.end for op in program.ops if op.call is not None and op.call.time < time
+                  and (op.device, op.context, op.stream) in counted]  # fmt: skip
+        return max([time, *before])
+
+    return [done(end) - done(start) for start, end, *_ in found]
 
 
 def steps_of_run(program, steps):

@@ -150,13 +150,21 @@ def step(attribution):
         found = [each for each in found if each[2] != 0]
     if not found:
         return None
-    found = found[warm_up([end - start for start, end, _ in found]):]
+    times = steps.lengths(program, found)
+    if times is None and len(found) >= 10:
+        return {}
+    left_out = warm_up(times) if times else 0
+    found, times = found[left_out:], times and times[left_out:]
     launched = [op for op in program.ops if op.call is not None]
     ops = [op for op in launched if any(start <= op.call.time < end for start, end, _ in found)]
     lengths = [end - start for start, end, _ in found]
     of_ops = {"gpu_sum_ns": sum(op.duration for op in ops), "ops": len(ops)}
     figures = {"gpu_busy_ns": busy(ops), "devices": len({op.device for op in ops}), **of_ops}
+    of_time = {} if times is None else {"total_ns": sum(times), "median_ns": statistics.median(times),
+                                        "min_ns": min(times), "max_ns": max(times),
+                                        "mean_ns": sum(times) / len(times)}  # fmt: skip
     return {
+        **of_time,
         "steps": len(found),
         "source": "counted",
         "is_first": is_first,

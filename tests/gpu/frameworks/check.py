@@ -145,7 +145,7 @@ def check(prof, out, program):
     if any(abs((figures["modules"].get(phase, 1) or 0) - 1) > 1e-9 for phase in ("forward", "backward", "recompute")):
         faults.append(f"modules: {figures['modules']}")
     for phase in ("forward", "backward", "optimizer"):
-        by_hand, observed = gpu_of(rows, "hand." + phase, False), gpu_of(rows, phase, True)
+        by_hand, observed = gpu_of(rows, "hand." + phase[0], False), gpu_of(rows, phase, True)
         if program == "generate":
             continue
         figures[phase] = observed / by_hand if by_hand else None

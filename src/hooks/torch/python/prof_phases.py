@@ -38,6 +38,8 @@ INTERPRETER = (
 OBJECTS = ("none", "no", "yes", "disable", "method", "function", "number", "list", "generator", "list_iterator", "range_iterator",
            "end_of_iteration", "no_room", "optimizer", "thread_of_compiler")
 INSTRUCTIONS = ("JUMP_BACKWARD", "", "FOR_ITER", "EXTENDED_ARG", "PUSH_EXC_INFO", "LOAD_ATTR")
+MONITORING_FUNCTIONS = ("use_tool_id", "free_tool_id", "get_tool", "register_callback", "set_events", "set_local_events",
+                        "get_events", "get_local_events", "_all_events", "clear_tool_id")
 
 
 class MethodDefinition(ctypes.Structure):
@@ -59,7 +61,7 @@ class Runtime(ctypes.Structure):
 
 class Functions(ctypes.Structure):
     _fields_ = [(name, ctypes.c_void_p) for name in (
-        "start", "end", "unwind", "died", "forget_module", "use_tool_id", "get_tool", "free_tool_id",
+        "start", "end", "unwind", "died", "forget_module", *("monitoring_" + name for name in MONITORING_FUNCTIONS),
         "set_on_death", "set_steps_of_program", "attach", "detach", "forget", "end_all", "use_tool", "set_events",
         "name_module", "set_compiler", "watch")]
 
@@ -219,12 +221,11 @@ class Monitor:
 
     def start(self):
         monitoring = sys.monitoring
-        names = ("use_tool_id", "free_tool_id", "get_tool", "register_callback", "set_events", "set_local_events")
         # Tools 0 to 2 are meant for debuggers, coverage and profilers, and 3 and 4 are what programs choose.
         tool = next((number for number in (5, 4, 3, 2, 1, 0) if monitoring.get_tool(number) is None), None)
         if tool is None:
             raise RuntimeError("all tools of sys.monitoring are in use")
-        functions = [getattr(monitoring, name) for name in names]
+        functions = [getattr(monitoring, name, None) for name in MONITORING_FUNCTIONS]
         callbacks = [self.native.builtin(name) for name in ("start", "end", "unwind")]
         events = [getattr(monitoring.events, name) for name in ("PY_START", "PY_RETURN", "PY_UNWIND")]
         name = "libprof"
@@ -239,10 +240,10 @@ class Monitor:
         use(tool, array(functions), id(name), array(callbacks), events)  # raises what Python's functions raise
         self.native.set_events(True)
         # To the program its tools are free: where it takes libprof's, libprof takes another.
-        for name in ("use_tool_id", "get_tool", "free_tool_id"):
-            function = getattr(monitoring, name)
-            text = ("%s%s\n--\n\n%s" % (name, function.__text_signature__, function.__doc__ or "")).encode()
-            setattr(monitoring, name, self.native.builtin(name, name, text, monitoring))
+        for name, function in zip(MONITORING_FUNCTIONS, functions):
+            if function is not None:
+                text = ("%s%s\n--\n\n%s" % (name, function.__text_signature__, function.__doc__ or "")).encode()
+                setattr(monitoring, name, self.native.builtin("monitoring_" + name, name, text, monitoring))
 
     def watch_later(self, function, event):
         """As watch(), after start()."""
