@@ -38,6 +38,7 @@ class Range:
     opened: int = 0  # number of the event
     is_torch: bool = False  # of PyTorch's observer
     is_operator: bool = False
+    is_collective: bool = False
     around: tuple = ()  # push/pop ranges that counted when it was pushed, innermost first
     open_around: tuple = ()  # all that were open on its thread then, innermost first
     torch_around: tuple = ()
@@ -188,6 +189,9 @@ class Program:
         r.payload = tuple(event["payload"]) if "payload" in event else None
         r.color, r.category, r.sequence = event.get("color"), event.get("category"), event.get("sequence")
         r.opened = number
+        r.is_collective = self.domains[r.domain] in COLLECTIVE_DOMAINS or (
+            r.domain == 0 and r.name.startswith(COLLECTIVE_OPERATORS)
+        )
         self.ranges.append(r)
         return r
 
@@ -343,6 +347,9 @@ class Program:
         return self.domains[r.domain] + b":" + (r.name or b"(unnamed)")
 
 
+# docs/reference/communication.md, the last of its rules
+COLLECTIVE_DOMAINS = (b"NCCL", b"RCCL", b"NVSHMEM", b"UCC")
+COLLECTIVE_OPERATORS = (b"c10d::", b"record_param_comms", b"nccl:", b"rccl:")
 TORCH_NAMESPACES = (b"aten::", b"autograd::", b"c10d::")
 
 

@@ -42,7 +42,12 @@ def busy(ops):
 
 
 def communicates(op):
-    return op.kind == "kernel" and ("ncclDevKernel" in op.given["name"] or "ncclKernel" in op.given["name"])
+    """docs/reference/communication.md, for the names that random programs have."""
+    if op.kind == "kernel" and ("ncclDevKernel" in op.given["name"] or "ncclKernel" in op.given["name"]):
+        return True
+    if op.kind not in ("kernel", "memcpy") or op.call is None:
+        return False
+    return any(ranges and ranges[0].is_collective for ranges in (op.call.own, op.call.torch))
 
 
 def instance_columns(sums):
