@@ -1023,7 +1023,8 @@ void* all_events(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
 }
 
 int use_tool(int number, void* const* functions, void* name, void* const* callbacks, const int* events) noexcept {
-    std::copy_n(functions, tool.functions.size(), tool.functions.begin());
+    // A second time these would be libprof's own, which pass on to them.
+    if (tool.functions.front() == nullptr) std::copy_n(functions, tool.functions.size(), tool.functions.begin());
     std::copy_n(callbacks, tool.callbacks.size(), tool.callbacks.begin());
     std::copy_n(events, tool.events.size(), tool.events.begin());
     tool.name = name;
