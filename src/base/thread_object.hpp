@@ -14,31 +14,31 @@
 
 namespace prof {
 
-// All objects of the type `T` on a thread are the same. Not in a signal handler.
-template <typename T>
+// All objects of the type `TObject` on a thread are the same. Not in a signal handler.
+template <typename TObject>
 class thread_object {
 public:
     // Null if there is no memory.
-    static T* here() noexcept {
-        if (object_ == nullptr) [[unlikely]]
+    static TObject* here() noexcept {
+        if (object == nullptr) [[unlikely]]
             make();
-        return object_;
+        return object;
     }
 
 private:
     [[gnu::noinline]] static void make() noexcept {
-        (void)pthread_once(&once_, make_key);
-        object_ = new (std::nothrow) T;
+        (void)pthread_once(&once, make_key);
+        object = new (std::nothrow) TObject;
         // Without a key (a process has 1,024 of them) the object outlives its thread.
-        if (has_key_ && object_ != nullptr) (void)pthread_setspecific(key_, object_);
+        if (has_key && object != nullptr) (void)pthread_setspecific(key, object);
     }
-    static void make_key() noexcept { has_key_ = pthread_key_create(&key_, end_of_thread) == 0; }
-    static void end_of_thread(void*) noexcept { delete std::exchange(object_, nullptr); }
+    static void make_key() noexcept { has_key = pthread_key_create(&key, end_of_thread) == 0; }
+    static void end_of_thread(void*) noexcept { delete std::exchange(object, nullptr); }
 
-    static inline thread_local constinit T* object_ = nullptr;
-    static inline constinit pthread_once_t once_ = PTHREAD_ONCE_INIT;
-    static inline constinit pthread_key_t key_ = 0;
-    static inline constinit bool has_key_ = false;
+    static inline thread_local constinit TObject* object = nullptr;
+    static inline constinit pthread_once_t once = PTHREAD_ONCE_INIT;
+    static inline constinit pthread_key_t key = 0;
+    static inline constinit bool has_key = false;
 };
 
 }  // namespace prof

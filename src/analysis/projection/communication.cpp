@@ -25,7 +25,7 @@ constexpr std::string_view libraries[] = {
 
 // Words of collective operations, beside one another. No local operation has such a name: a reduction of all elements
 // is a reduce kernel.
-constexpr std::string_view operations[] = {
+constexpr std::string_view collective_operations[] = {
     "allreduce", "allgather",   "reducescatter", "alltoall",      "all2all",         "a2a",
     "sendrecv",  "crossdevice", "multimem",      "lamport",       "internode",       "intranode",
     "putsignal", "waitsignal",  "barrierall",    "barrierkernel", "multigpubarrier",
@@ -68,7 +68,7 @@ bool names_operation(std::string_view name) {
     if (has_one_of(words.text, computing)) return false;
     return std::any_of(words.begins.begin(), words.begins.end(), [&](std::size_t begin) {
         const std::string_view rest = std::string_view(words.text).substr(begin);
-        return begins_with_one_of(rest, operations);
+        return begins_with_one_of(rest, collective_operations);
     });
 }
 
