@@ -33,6 +33,7 @@ std::vector<std::uint32_t> homes_of(const timeline& data, const attribution& att
 launching_places::launching_places(const timeline& data, const attribution& att, const host_activity& host,
                                    code_places& where, const std::vector<whole_step>& given) {
     std::vector<whole_step> windows;
+    windows.reserve(data.windows.size());
     for (const timeline_window& window : data.windows) {
         windows.push_back({.start_ns = window.start_ns, .end_ns = window.end_ns});
     }

@@ -52,6 +52,8 @@ def lengths(program, found):
         return None  # a draw, which the page leaves open
     won = {winners[0]: len(times) for winners, times in won.items()}
     most = max(((count, total[stream]) for stream, count in won.items()), default=None)
+    if sum((count, total[stream]) == most for stream, count in won.items()) > 1:
+        return None  # likewise
     counted = {s for s, n in won.items() if (n, total[s]) == most or (n > 1 and 4 * n >= len(found))}
 
     def done(time):
