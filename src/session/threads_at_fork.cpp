@@ -38,7 +38,8 @@ void threads_at_fork::rest() noexcept {
 // From here on no thread but this one does anything.
 bool threads_at_fork::try_to_rest() {
     if (!windows_.may_rest() || !rest_control()) return false;
-    if (parts_.settling.is_idle() && parts_.exports.is_idle()) {
+    // A window that has just ended may still be taken in.
+    if (parts_.settling.wait_until_idle(longest_wait_for_disk_at_fork) && parts_.exports.is_idle()) {
         const std::shared_ptr<drain_thread> drain = parts_.capture.drain_if_made();
         if (drain == nullptr || drain->rest_thread(longest_wait_for_disk_at_fork)) {
             (void)parts_.settling.end();
