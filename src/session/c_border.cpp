@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/thread_sanitizer.hpp"
 #include "session/injections.hpp"
 #include "session/process.hpp"
 #include "session/warn_once.hpp"
@@ -35,9 +36,12 @@ void replace_own_text(char* text, std::size_t size) noexcept {
 }
 
 // At the end of a thread. Destructors of the program's that run later may still use the text, so it lives until the
-// last round of destructors.
+// last round of destructors. The thread sanitizer ends its own work for the thread in that round, and then the thread
+// must not run code that it has instrumented.
+constexpr int last_round = PTHREAD_DESTRUCTOR_ITERATIONS - (has_thread_sanitizer ? 1 : 0);
+
 void at_end_of_thread(void*) noexcept {
-    const bool is_last = ++of_thread.rounds >= PTHREAD_DESTRUCTOR_ITERATIONS;
+    const bool is_last = ++of_thread.rounds >= last_round;
     if (is_last || pthread_setspecific(end_key, &of_thread) != 0) replace_own_text(nullptr, 0);
 }
 

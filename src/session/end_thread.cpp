@@ -9,14 +9,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/helper_thread.hpp"
-
-#ifdef __SANITIZE_THREAD__
-#define PROF_THREAD_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PROF_THREAD_SANITIZER
-#endif
-#endif
+#include "base/thread_sanitizer.hpp"
 
 namespace prof {
 
@@ -43,15 +36,9 @@ void end_thread::end() noexcept {
 // By the monotonic clock, except under the thread sanitizer, which does not follow that call.
 int end_thread::wait_for_a_while() noexcept {
     timespec end{};
-#ifdef PROF_THREAD_SANITIZER
-    clock_gettime(CLOCK_REALTIME, &end);
+    clock_gettime(has_thread_sanitizer ? CLOCK_REALTIME : CLOCK_MONOTONIC, &end);
     end.tv_sec += alone_check_interval.count();
-    return sem_timedwait(&asked_, &end);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += alone_check_interval.count();
-    return sem_clockwait(&asked_, CLOCK_MONOTONIC, &end);
-#endif
+    return has_thread_sanitizer ? sem_timedwait(&asked_, &end) : sem_clockwait(&asked_, CLOCK_MONOTONIC, &end);
 }
 
 void* end_thread::enter(void* self) noexcept {
