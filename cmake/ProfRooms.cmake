@@ -45,6 +45,10 @@ if(PROF_SANITIZE)
     target_compile_options(prof_build_flags INTERFACE
         -fsanitize=${PROF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(prof_build_flags INTERFACE -fsanitize=${PROF_SANITIZE})
+    if(PROF_SANITIZE MATCHES "thread")
+        target_compile_options(prof_build_flags INTERFACE
+            -fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/thread_sanitizer_ignored.txt)
+    endif()
 endif()
 
 # {fmt} with its functions compiled once, where a header-only fmt costs each file that uses it seven seconds. They are

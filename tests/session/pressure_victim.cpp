@@ -23,7 +23,6 @@
 
 #include "fakes/fake_cupti.h"
 #include "session/loaded_fake_cupti.hpp"
-#include "support/sanitized.hpp"
 
 namespace {
 
@@ -66,8 +65,6 @@ int main(int argc, char** argv) {
     fake_gpu_register_kernel(reinterpret_cast<const void*>(work_k), "work_k", 1'000);
     cudaStream_t stream = nullptr;
     (void)cudaStreamCreate(&stream);  // CUDA is there before the first thread
-    // Threads that use NVTX for the first time at once race in its header, which the thread sanitizer reports.
-    if constexpr (prof::test::is_sanitized) nvtxInitialize(nullptr);
     if (scene == "flood") {
         const int ranges = argc > 3 ? std::atoi(argv[3]) : 0;
         on_threads(count, [ranges] {
