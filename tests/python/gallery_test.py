@@ -106,7 +106,7 @@ class Gallery(Programs):
     def test_jax(self):
         if JAX is None:
             self.skipTest("no JAX")
-        self.check_example("jax_training.py", JAX, {"step": 10, "step/train #": 10, "step/train #/batch": 10})
+        self.check_example("jax_training.py", JAX, {"train #": 10, "train #/batch": 10})
 
     def test_notebook(self):
         """By Jupyter if it is there, else its cells one after another."""
