@@ -222,6 +222,7 @@ void control_server::run() {
         const int ready = poll(all.data(), used, poll_timeout());
         if (ready < 0 && errno != EINTR) sleep_without_poll();
         if (ready == 0) exit_if_alone();
+        if (ready == 0 && handlers_.idled) handlers_.idled();
         if (ready < 0) {
             for (pollfd& each : all) each.revents = 0;
         }

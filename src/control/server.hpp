@@ -31,9 +31,10 @@ public:
     // The handler calls `answer` once for each request, from any thread, while the server exists.
     using answer_function = std::function<void(control_answer)>;
     struct handlers {
-        // Both run on the server's thread; they must not throw or block.
+        // All run on the server's thread; they must not throw or block.
         std::function<void(const control_request&, answer_function)> requested;
         std::function<void()> signalled;  // after raise(); signals that come close together make one call
+        std::function<void()> idled{};    // about once a second, while no request comes
     };
     // `patience`: the time that a client has for its request, and again for receiving the answer.
     explicit control_server(handlers what, std::chrono::milliseconds patience = std::chrono::seconds(5));

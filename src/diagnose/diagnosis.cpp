@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "analysis/projection/used_frameworks.hpp"
 #include "analysis/reports/capture_notes.hpp"
 #include "analysis/reports/module_finder.hpp"
 #include "analysis/reports/module_texts.hpp"
@@ -25,7 +26,6 @@
 #include "diagnose/rules/rule.hpp"
 #include "diagnose/step_gains.hpp"
 #include "diagnose/uneven_steps.hpp"
-#include "diagnose/used_frameworks.hpp"
 
 namespace prof {
 namespace {
@@ -307,7 +307,7 @@ private:
                              [](const suspect& a, const suspect& b) { return a.tally.total_ns > b.tally.total_ns; });
             merge_alike(suspects);
             if (suspects.empty() || !may_matter(suspects)) {
-                looked_.push_back(each.name);
+                note_nothing_found(each);
                 continue;
             }
             asked_rule of{.of = &each, .suspects = std::move(suspects)};
@@ -324,8 +324,18 @@ private:
         for (asked_rule& each : asked) {
             const std::size_t before = found_.size();
             price(each);
-            if (found_.size() == before) looked_.push_back(each.of->name);
+            if (found_.size() == before) note_nothing_found(*each.of);
         }
+    }
+
+    void note_nothing_found(const rule& by) {
+        const bool is_hidden =
+            by.goes_by_kernels &&
+            std::any_of(data_.ops.begin(), data_.ops.end(), [](const gpu_op& op) { return op.kind == op_kind::graph; });
+        if (!is_hidden) return looked_.push_back(by.name);
+        out_.not_looked.push_back(fmt::format(
+            "{}: the kernels in CUDA graphs were not recorded, each graph as one operation (cuda_graphs=graphs)",
+            by.name));
     }
 
     // Of one text: one place.

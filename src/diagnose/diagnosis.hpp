@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/call_names.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "record/record.hpp"
 #include "timeline/timeline.hpp"
@@ -89,7 +90,7 @@ struct diagnosis_options {
     double least_share = default_least_share;
     std::string step_function{};  // of a shown_timeline (xla_phases.hpp); "" if there is none
     // What a CUDA call is called, by its domain and callback id.
-    std::function<std::string(api_domain, std::uint32_t)> call_name{};
+    call_namer call_name{};
     // The steps to examine, which must outlive the call; null: those of the timeline, without the warm-up.
     const whole_steps* steps = nullptr;
     bool is_sample = false;  // these steps stand for more of them: extend_to_all() asks whether those are uneven

@@ -66,6 +66,26 @@ std::string plan_text(const session_options& options) {
     return "capture range " + range + ", " + options.capture_range_end.text;
 }
 
+std::string awaited_text(const session_options& options, std::uint64_t steps) {
+    const std::string plan = plan_text(options);
+    if (plan.empty()) return {};
+    const std::string waits = "no window yet: " + plan + " waits for ";
+    if (options.capture_range == window_trigger::nvtx_range) {
+        return waits + "a push of the range " + options.nvtx_capture.text();
+    }
+    if (options.capture_range == window_trigger::profiler_calls) return waits + "cudaProfilerStart";
+    if (steps == 0) {
+        return waits + "a step, and none has begun: " +
+               (options.step_range.empty() ? "call prof_step in each step, or name a range of each step by step_range"
+                                           : "each push of the range " + options.step_range.text() + " begins one");
+    }
+    const std::string begun = std::to_string(steps) + (steps == 1 ? " step has begun" : " steps have begun");
+    if (!options.budget.empty()) return waits + "more steps, to know what a window would cost: " + begun;
+    const step_schedule& of = options.schedule.empty() ? options.steps.value : options.schedule.value;
+    const std::uint64_t first = of.skip_first + (of.skip_first_wait != 0 ? 0 : of.wait) + of.warmup;
+    return waits + "step " + std::to_string(first) + ": " + begun;
+}
+
 std::string no_window_text(const session_options& options) {
     if (!options.autostart) return "autostart is 0, and the command called no prof_start or recorded nothing after it";
     const std::string plan = plan_text(options);

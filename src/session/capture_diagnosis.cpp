@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/projection/call_names.hpp"
 #include "analysis/reports/gpu_projection.hpp"
 #include "analysis/reports/reports.hpp"
 #include "analysis/selection/step_choice.hpp"
 #include "analysis/selection/time_slices.hpp"
 #include "base/json_text.hpp"
 #include "diagnose/diagnosis_report.hpp"
-#include "export/chrome/trace_names.hpp"
 
 namespace prof {
 
@@ -27,7 +27,7 @@ diagnosis diagnosed(const projected_timeline& shown, double least_share, const w
     return diagnose(shown.data(), shown.att(),
                     {.least_share = least_share,
                      .step_function = shown.step_function(),
-                     .call_name = api_call_name,
+                     .call_name = call_names(shown.data()),
                      .steps = steps,
                      .is_sample = is_sample});
 }

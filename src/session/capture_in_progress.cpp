@@ -232,6 +232,7 @@ void capture_in_progress::introduce_tracer() {
     drain_->set_property("cupti_version", std::to_string(tracer_->library().version));
     drain_->set_property("cupti_library", tracer_->library().path);
     drain_->set_property("cuda_graphs", tracer_->records_whole_graphs() ? "graphs" : "nodes");
+    drain_->set_property("cuda_runtime", tracer_->library().cuda_runtime);
     drain_->set_property("api_calls", tracer_->records_runtime_calls() ? "runtime" : "driver");
     if (!graphs_notice_.empty()) drain_->set_property("cuda_graphs_notice", graphs_notice_);
     drain_->set_tracer(tracer_);

@@ -9,13 +9,13 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/projection/call_names.hpp"
 #include "analysis/projection/communication.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
 #include "export/chrome/chrome_trace.hpp"
-#include "export/chrome/trace_names.hpp"
 #include "options/options.hpp"
 #include "session/capture_diagnosis.hpp"
 #include "session/exports.hpp"
@@ -163,8 +163,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
                              .sort = settings.sort,
                              .limit = settings.limit,
                              .flops_per_step = settings.flops_per_step,
-                             .call_name = api_call_name,
-                             .traced_call_name = traced_call_namer(data),
+                             .call_name = call_names(data),
                              .diagnosed =
                                  [&](std::string_view name) {
                                      report_part out = diagnosed.report(name, for_people);

@@ -79,7 +79,8 @@ process_control& process_control::instance() {
 process_control::process_control()
     : server_({.requested = [this](const control_request& request,
                                    const control_server::answer_function& answer) { requested(request, answer); },
-               .signalled = [this] { worker_.post([this] { toggle(); }); }}) {}
+               .signalled = [this] { worker_.post([this] { toggle(); }); },
+               .idled = [] { recording_session::instance().report_awaited_window(); }}) {}
 
 void process_control::open() {
     const annotated_lock lock(starting_);
@@ -251,6 +252,8 @@ void open_control() noexcept {
         warn_once(failure.what());
     }
 }
+
+bool is_control_open() noexcept { return is_opened.load(); }
 
 void refuse_control() {
     if (is_there.load()) process_control::instance().refuse();

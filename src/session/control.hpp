@@ -13,7 +13,9 @@ namespace prof {
 // At the process's first use of NVTX, of CUDA, or of prof_start; later calls do nothing. Setup code: a few system calls
 // and a thread. Any thread.
 void open_control() noexcept;
-// Whether control begins with the session. Otherwise it begins with the first record.
+bool is_control_open() noexcept;  // or has been
+// Whether control begins with the session. Otherwise it begins with the first record, or with the first step, watched
+// range or use of CUDA of a recording whose plan has opened no window yet.
 bool is_control_asked_for(const session_options& options) noexcept;
 
 // At exit, in this order, before and after the recording is completed: no command begins any more; then answers that

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 
+#include "base/clock.hpp"
 #include "record/label.hpp"
 
 namespace prof {
@@ -21,7 +22,24 @@ constexpr std::uint32_t many_turns = 32;
 // The thread with the steps; 0: there is none.
 constinit std::atomic<std::uint64_t> owner{0};
 
+// observed_steps. Only the thread with the steps writes.
+constinit std::atomic<std::uint64_t> steps_begun{0};
+constinit std::atomic<std::uint64_t> first_begin_ns{0};
+constinit std::atomic<std::uint64_t> latest_begin_ns{0};
+
+void note_begin() noexcept {
+    const std::uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (steps_begun == 0) first_begin_ns = now;
+    latest_begin_ns = now;
+    ++steps_begun;
+}
+
 }  // namespace
+
+observed_steps python_steps::observed() noexcept {
+    const std::uint64_t begun = steps_begun;
+    return {.begun = begun, .first_ns = first_begin_ns, .latest_ns = latest_begin_ns};
+}
 
 void python_steps::thread_ended(std::uint64_t number) noexcept { (void)owner.compare_exchange_strong(number, 0); }
 
@@ -89,6 +107,7 @@ void python_steps::replace(thread here, range with, std::uint32_t witness) noexc
     if (with == range::none || (with == range::step && are_the_programs_)) return;
     recorded_on_ = here.number;
     is_recorded_ = true;
+    if (with == range::step) note_begin();
     if (!phases_.push(with == range::step ? "step" : "startup", witness)) is_recorded_ = false;
 }
 
@@ -109,6 +128,7 @@ void python_steps::start_over(thread here) noexcept {
     may_have_models_ = true;
     startup_on_ = 0;
     owner.store(0);
+    steps_begun = 0;
     leave(here);
     is_optimizer_due_ = has_optimizers();
     has_unknown_ = false;
@@ -120,6 +140,7 @@ void python_steps::start_over(thread here) noexcept {
 
 void python_steps::forget() noexcept {
     owner.store(0);
+    steps_begun = 0;
     open_ = range::none;
     is_recorded_ = has_begun_ = are_marked_ = is_optimizer_due_ = has_unknown_ = is_cycle_known_ = zero_grad_leads_ =
         false;

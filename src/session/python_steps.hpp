@@ -17,6 +17,13 @@
 
 namespace prof {
 
+// Since the recording began. Times are of CLOCK_MONOTONIC.
+struct observed_steps {
+    std::uint64_t begun = 0;
+    std::uint64_t first_ns = 0;  // begin of the first one
+    std::uint64_t latest_ns = 0;
+};
+
 class python_steps {
 public:
     // The thread that an event happens on; numbers are never used again.
@@ -44,6 +51,8 @@ public:
     void forget() noexcept;                 // for a forked child
     void end(thread here) noexcept;         // of the process
     static void thread_ended(std::uint64_t number) noexcept;
+    // Any thread. While a step begins, its time may be that of the one before.
+    static observed_steps observed() noexcept;
 
     void prepare(thread here) noexcept;  // the program creates or moves a module, or creates an optimizer
     void make(thread here, python_object optimizer);

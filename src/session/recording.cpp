@@ -7,6 +7,7 @@
 
 #include "base/disk_watch.hpp"
 #include "base/json_text.hpp"
+#include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
 #include "session/capture_place.hpp"
 #include "session/control.hpp"
@@ -77,6 +78,12 @@ void recording_session::prepare_for_cuda() {
     if (!gpu_.may_use_gpu()) return;
     begin_inherited();
     windows_.on_cuda(gpu_session::note_cuda());
+    open_control_of_plan();
+}
+
+void recording_session::open_control_of_plan() noexcept {
+    if (is_control_open() || windows_.steps().use() != step_use::opens_windows || rings_.inherits()) return;
+    if (!is_in_signal_handler()) open_control();
 }
 
 // On a thread of libprof's: a disk that does not answer is not waited for, and shows when the capture is to be made.
@@ -95,6 +102,7 @@ bool recording_session::step() {
     if (windows_.steps().may_count_by_program()) {
         windows_.steps().note_program_counts();
         windows_.count_step();
+        open_control_of_plan();
     }
     return true;
 }

@@ -84,6 +84,10 @@ public:
     outcome pause() { return windows_.pause(); }
     // Opens the next window; waits for the one before to be settled. wrong_state if one is open.
     outcome resume() { return windows_.resume(); }
+    // Nothing is recorded before a plan's first window, but a user may ask what it waits for.
+    void open_control_of_plan() noexcept;
+    // Writes a line if the plan has opened no window for long. Does not wait.
+    void report_awaited_window() noexcept { windows_.report_awaited_window(); }
     // The next step begins, by prof_step, and windows with it. False if there is no recording. Any thread.
     bool step();
     // Begun in this recording, or the latest.

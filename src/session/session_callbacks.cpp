@@ -75,7 +75,10 @@ first_use_outcome session_callbacks::on_first_use() noexcept {
 bool session_callbacks::on_watched_range(range_use use, bool begins) noexcept {
     const cancellation_guard guard;
     try {
-        return recording_session::instance().windows_.on_watched_range(use, begins);
+        recording_session& session = recording_session::instance();
+        const bool has_opened = session.windows_.on_watched_range(use, begins);
+        session.open_control_of_plan();
+        return has_opened;
     } catch (const std::exception& failure) {
         warn_once(failure.what());
     }

@@ -14,6 +14,7 @@ constexpr std::array<std::string_view, 6> state_names = {"idle",       "recordin
                                                          "warming up", "completing"};
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+double milliseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 std::string total_dropped(const session_status& status) {
     std::string out;
@@ -43,7 +44,10 @@ std::string status_text(const session_status& status) {
     line("libprof", fmt::format("{}, for {:.1f} s", status.version, seconds(status.loaded_ns)));
     line("state", fmt::format("{}, for {:.1f} s", to_string(status.state), seconds(status.state_ns)));
     line("plan", status.plan.empty() ? "none" : status.plan);
-    line("steps", fmt::format("{}", status.steps));
+    if (!status.awaited.empty()) line("windows", status.awaited);
+    line("steps", status.step_ns == 0
+                      ? fmt::format("{}", status.steps)
+                      : fmt::format("{}, of {:.2f} ms on average", status.steps, milliseconds(status.step_ns)));
     line("GPU", status.gpu);
     line("capture", status.capture.empty() ? "none yet" : status.capture);
     line("written", fmt::format("{} records, {} bytes", status.records, status.bytes));
@@ -60,15 +64,17 @@ std::string status_json(const session_status& status) {
     append_member(out, "version", status.version);
     append_member(out, "state", to_string(status.state));
     append_member(out, "plan", status.plan);
+    append_member(out, "awaited", status.awaited);
     append_member(out, "gpu", status.gpu);
     append_member(out, "rings", status.rings);
     append_member(out, "capture", status.capture);
     out += fmt::format(
-        "\"loaded_s\":{:.3f},\"state_s\":{:.3f},\"waiting\":{},\"steps\":{},\"windows\":{},\"memory\":{},"
+        "\"loaded_s\":{:.3f},\"state_s\":{:.3f},\"waiting\":{},\"steps\":{},\"step_s\":{:.6f},\"windows\":{},"
+        "\"memory\":{},"
         "\"records\":{},\"bytes\":{},\"dropped\":{{",
         seconds(status.loaded_ns), seconds(status.state_ns),
-        status.state == recording_state::recording && status.is_waiting, status.steps, status.windows, status.memory,
-        status.records, status.bytes);
+        status.state == recording_state::recording && status.is_waiting, status.steps, seconds(status.step_ns),
+        status.windows, status.memory, status.records, status.bytes);
     for (const auto& [cause, count] : status.dropped) {
         out += fmt::format("{}\"{}\":{}", &cause == &status.dropped.front().first ? "" : ",", cause, count);
     }

@@ -25,9 +25,11 @@ struct session_status {
     recording_state state = recording_state::idle;
     std::uint64_t state_ns = 0;  // for how long it has been in that state
     bool is_waiting = false;     // while a window is open: nothing was recorded yet
-    std::uint64_t steps = 0;     // begun in the recording
+    std::uint64_t steps = 0;     // begun in the recording; those that libprof observes, if the program counts none
+    std::uint64_t step_ns = 0;   // mean length of the observed ones; 0: not known
     std::uint64_t windows = 0;   // opened in the recording
     std::string plan;            // "": none
+    std::string awaited;         // what the plan waits for, if it has opened no window; "": it has, or there is none
     std::string gpu;             // whether GPU work is recorded, and why not
     bool records_gpu = false;
     std::uint64_t memory = 0;  // bytes, the option

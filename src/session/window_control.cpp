@@ -16,14 +16,19 @@
 #include "ring/registry.hpp"
 #include "session/child_family.hpp"
 #include "session/events.hpp"
+#include "session/out_of_memory.hpp"
 #include "session/patience.hpp"
 #include "session/python_calls.hpp"
+#include "session/python_steps.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::chrono::milliseconds longest_wait_in_callback{100};
+// A plan without a window is worth a line after so long, and one that steps do not bring nearer after so many.
+constexpr std::chrono::seconds long_wait_for_window{60};
+constexpr std::uint64_t many_steps_without_window = 1000;
 
 // The steps that libprof observes in a PyTorch program are those of a recording that begins by itself, where the
 // program's user has chosen no others.
@@ -83,6 +88,7 @@ outcome window_control::begin(const session_options& given, requester who) {
     }
     parts_.settings.begin(options);
     is_completing_ = false;
+    is_awaited_told_ = false;
     split_torch_texts(options.pytorch != pytorch_detail::off);
     parts_.settling.forget_skipped_windows();
     parts_.exports.forget_failure();
@@ -300,6 +306,24 @@ recording_state window_control::state() const {
     return windows_.has_plan() ? recording_state::between_windows : recording_state::paused;
 }
 
+void window_control::report_awaited_window() noexcept {
+    if (!is_recording() || !mutex_.try_lock()) return;
+    const session_lock lock(mutex_, std::adopt_lock);
+    if (is_awaited_told_ || !windows_.has_plan()) return;
+    if (windows_.opened() != 0) {
+        is_awaited_told_ = true;
+        return;
+    }
+    const auto waited = std::chrono::nanoseconds(clock_ns(CLOCK_MONOTONIC) - windows_.changed_ns());
+    const std::uint64_t steps = steps_.begun();
+    const recording_settings::snapshot options = parts_.settings.options();
+    // Steps bring a schedule nearer to its window.
+    const bool is_under_way = steps != 0 && (options->budget.empty() || steps < many_steps_without_window);
+    if (waited < long_wait_for_window || is_under_way) return;
+    is_awaited_told_ = true;
+    do_as_far_as_memory_goes([&] { warn_once(awaited_text(*options, steps)); });
+}
+
 bool window_control::describe(session_status& out, std::chrono::milliseconds patience) {
     const bool uses_cuda = parts_.gpu.has_cuda();
     if (!mutex_.try_lock_for(patience)) return false;
@@ -309,6 +333,13 @@ bool window_control::describe(session_status& out, std::chrono::milliseconds pat
     out.steps = steps_.begun();
     out.windows = windows_.opened();
     out.plan = is_recording() ? plan_text(*parts_.settings.options()) : "";
+    if (is_recording() && windows_.has_plan() && windows_.opened() == 0) {
+        out.awaited = awaited_text(*parts_.settings.options(), steps_.begun());
+    }
+    if (const observed_steps seen = python_steps::observed(); out.steps == 0 || out.steps == seen.begun) {
+        out.steps = seen.begun;
+        out.step_ns = seen.begun > 1 ? (seen.latest_ns - seen.first_ns) / (seen.begun - 1) : 0;
+    }
     out.memory = parts_.settings.environment()->memory;
     out.rings = parts_.rings.are_made() ? parts_.rings.memory().path() : "";
     parts_.capture.describe(out, is_recording(), uses_cuda);

@@ -95,6 +95,9 @@ public:
         recording_settings::snapshot options;
     };
     result<recorded> find_recorded() PROF_EXCLUDES(mutex_);
+    // Writes one line in a recording if its plan has opened no window, and what it waits for is not under way. Does not
+    // wait for the lock.
+    void report_awaited_window() noexcept PROF_EXCLUDES(mutex_);
     // This part of a status. False if the lock cannot be had within `patience`.
     bool describe(session_status& out, std::chrono::milliseconds patience) PROF_EXCLUDES(mutex_);
 
@@ -114,7 +117,8 @@ private:
     session_mutex mutex_ PROF_ACQUIRED_AFTER(lock_order::below_commands)
         PROF_ACQUIRED_BEFORE(lock_order::below_windows);
     recording_windows windows_ PROF_GUARDED_BY(mutex_);
-    bool is_completing_ PROF_GUARDED_BY(mutex_) = false;  // end() was called, and note_completed() was not
+    bool is_awaited_told_ PROF_GUARDED_BY(mutex_) = false;  // report_awaited_window() has nothing left to do
+    bool is_completing_ PROF_GUARDED_BY(mutex_) = false;    // end() was called, and note_completed() was not
 };
 
 }  // namespace prof

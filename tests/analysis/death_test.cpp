@@ -26,7 +26,7 @@ table death(const timeline& data, const domain_filter& domains = {}) {
                 .names = kernel_name_style::full,
                 .hidden = hidden_domains(data, domains),
                 .projected = {.attribution = {.domains = domains}},
-                .call_name = [](api_domain, std::uint32_t id) { return "call" + std::to_string(id); }})
+                .call_name = [](const timeline_api_call& call) { return "call" + std::to_string(call.cbid); }})
         .tables.front();
 }
 

@@ -15,8 +15,8 @@ namespace {
 
 using lines = std::vector<std::string>;
 
-std::string name_of_call(api_domain, std::uint32_t cbid) {
-    return cbid == 311 ? "cudaGraphLaunch" : cbid == 211 ? "cudaLaunchKernel" : "other";
+std::string name_of_call(const timeline_api_call& call) {
+    return call.cbid == 311 ? "cudaGraphLaunch" : call.cbid == 211 ? "cudaLaunchKernel" : "other";
 }
 
 constexpr cuda_function cuda_launch_kernel{api_domain::runtime, 211};

@@ -27,7 +27,7 @@ table report(const char* name, const timeline& data, kernel_name_style names = k
         kind->make({.data = data,
                     .names = names,
                     .hidden = hidden_domains(data, domains),
-                    .call_name = [](api_domain, std::uint32_t id) { return "call" + std::to_string(id); }});
+                    .call_name = [](const timeline_api_call& call) { return "call" + std::to_string(call.cbid); }});
     EXPECT_EQ(made.name, name);
     return made.tables.front();
 }

@@ -276,9 +276,10 @@ TEST(Projection, KeepsItsSumsForDamagedCaptures) {
         const projection filtered = project(data, {.attribution = {.domains = domains}});
         ASSERT_EQ(self_total(filtered), filtered.total_gpu_ns);
         for (const report_kind& kind : report_kinds()) {
-            const report_input input{.data = data,
-                                     .hidden = hidden_domains(data, domains),
-                                     .call_name = [](api_domain, std::uint32_t id) { return std::to_string(id); }};
+            const report_input input{
+                .data = data, .hidden = hidden_domains(data, domains), .call_name = [](const timeline_api_call& call) {
+                    return std::to_string(call.cbid);
+                }};
             for (const table& made : kind.make(input).tables) {
                 for (const auto& row : made.rows) ASSERT_EQ(row.size(), made.columns.size()) << kind.name;
             }

@@ -15,6 +15,8 @@ namespace prof::diagnose_test::graph_launches {
 namespace {
 
 using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t kernel_count = 200;
 constexpr std::uint64_t counted_steps = 12;  // the first of 13 is warm-up
@@ -63,6 +65,27 @@ TEST(GraphLaunches, SaveNothingMoreWithinAGraph) {
     EXPECT_EQ(of.steps, counted_steps);
     for (const finding& each : of.findings) EXPECT_NE(each.rule, "launch_bound") << each.title << each.gain_ns;
     EXPECT_THAT(of.looked, Contains("launch_bound"));
+}
+
+// Recorded with cuda_graphs=graphs.
+TEST(GraphLaunches, HideTheirKernelsIfTheyAreOneOperation) {
+    capture_builder capture;
+    const std::uint16_t own = capture.domain("prof");
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
+        const std::uint64_t begin = 1'000 * step;
+        main.step(at(begin), step, own);
+        if (step > counted_steps) break;
+        main.launch_graph(at(begin + 1), step + 1, 3);
+        capture.graph(step + 1, at(begin + 10), at(begin + 900), 3);
+    }
+    const timeline data = capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    for (const char* rule : {"communication", "precision"}) {
+        EXPECT_THAT(of.looked, Not(Contains(rule)));
+        EXPECT_THAT(of.not_looked, Contains(HasSubstr(std::string(rule) + ": the kernels in CUDA graphs were not")));
+    }
+    EXPECT_THAT(of.looked, Contains("synchronization"));
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct texts {
 
 TEST(RuleTexts, ACallIsInItsOperator) {
     texts of;
-    of.input.call_name = [](api_domain, std::uint32_t) { return std::string("cudaMemcpyAsync"); };
+    of.input.call_name = [](const timeline_api_call&) { return std::string("cudaMemcpyAsync"); };
     host_group group{.call = 0, .op_name = of.data.ranges.at(0).name};
     EXPECT_EQ(of.input.call(group), "cudaMemcpyAsync in aten::copy_");
     group.op_name = 0;

@@ -208,7 +208,7 @@ parsed_trace trace_of_driver_calls(const char* api_calls) {
                       .kind = record_kind::api_enter};
     };
     capture_builder capture;
-    capture.parts().properties = {{"api_calls", api_calls}};
+    capture.parts().properties = {{"api_calls", api_calls}, {"cuda_runtime", "program"}};
     capture.thread("python")
         .add(enter(100, 1, 307))
         .exit(200, 1)

@@ -221,6 +221,7 @@ timeline hta_capture() {
     capture_builder capture;
     describe(capture, "0");
     capture.parts().properties["api_calls"] = "driver";
+    capture.parts().properties["cuda_runtime"] = "program";
     capture.parts().properties["pytorch"] = "ops";
     thread_script& main = capture.thread("python");
     const auto key = [](std::uint32_t id) { return correlation_key(1, id); };
@@ -254,6 +255,7 @@ timeline steps_capture(unsigned rank) {
     capture_builder capture;
     describe(capture, rank == 0 ? "0" : "1");
     capture.parts().properties["api_calls"] = "driver";
+    capture.parts().properties["cuda_runtime"] = "program";
     const std::uint16_t phases = capture.domain(std::string(phase_domain));
     thread_script& main = capture.thread("python");
     constexpr std::uint64_t us = 1000;

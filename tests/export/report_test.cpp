@@ -33,7 +33,7 @@ std::string line_with(const std::string& text, const std::string& word) {
 
 table report(std::string_view name, const timeline& data) {
     return find_report(name)
-        ->make({.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = api_call_name})
+        ->make({.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = call_names(data)})
         .tables.front();
 }
 

@@ -29,7 +29,8 @@ report_document document_of(const timeline& data, const std::vector<std::string>
     std::vector<const report_kind*> kinds;
     for (const std::string& name : reports) kinds.push_back(find_report(name));
     return make_document(
-        {.data = data, .capture = "c.prof", .for_people = for_people, .rows = rows, .call_name = api_call_name}, kinds);
+        {.data = data, .capture = "c.prof", .for_people = for_people, .rows = rows, .call_name = call_names(data)},
+        kinds);
 }
 
 std::string written(std::string_view format, const std::vector<report_document>& documents,

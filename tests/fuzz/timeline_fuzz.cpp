@@ -58,7 +58,8 @@ void check_reports(const timeline& data) {
             const report_kind* const kinds[] = {&kind};
             const auto writer = format.make({});
             writer->add(make_document(
-                {.data = data, .capture = "x", .for_people = format.is_for_people, .call_name = api_call_name}, kinds));
+                {.data = data, .capture = "x", .for_people = format.is_for_people, .call_name = call_names(data)},
+                kinds));
             const std::string text = writer->text();
             check(!text.empty());
             if (format.name == "json") check(nlohmann::json::accept(text));

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options/options.hpp"
 
+#include "options/plans.hpp"
 #include "ring/producer.hpp"
 #include "session/memory_plan.hpp"
 
 #include <gmock/gmock.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <initializer_list>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace prof::options_test {
 namespace {
@@ -192,6 +196,33 @@ TEST(MemoryDivision, HasRoomForAThousandThreadsByDefault) {
     EXPECT_EQ(rings.name_slots, 1U << 15);
     EXPECT_EQ(cupti.buffer_bytes, 1U << 20);
     EXPECT_EQ(cupti.buffer_count, 20U);
+}
+
+std::string awaited(std::initializer_list<std::pair<const char*, const char*>> set, std::uint64_t steps) {
+    session_options options;
+    for (const auto& [name, value] : set) EXPECT_EQ(set_option(options, name, value).message(), "");
+    return awaited_text(options, steps);
+}
+
+TEST(Options, APlanWithoutWindowSaysWhatItWaitsFor) {
+    EXPECT_EQ(awaited({}, 0), "");
+    EXPECT_EQ(awaited({{"schedule", "skip_first=10,wait=4,warmup=1,active=3"}}, 7),
+              "no window yet: schedule skip_first=10,wait=4,warmup=1,active=3 waits for step 15: 7 steps have begun");
+    EXPECT_EQ(awaited({{"schedule", "wait=4,active=3"}}, 0),
+              "no window yet: schedule wait=4,active=3 waits for a step, and none has begun: call prof_step in each "
+              "step, or name a range of each step by step_range");
+    EXPECT_EQ(
+        awaited({{"budget", "1%"}, {"step_range", "iteration #"}}, 0),
+        "no window yet: budget 1% waits for a step, and none has begun: each push of the range iteration # begins "
+        "one");
+    EXPECT_EQ(awaited({{"budget", "1%"}}, 1),
+              "no window yet: budget 1% waits for more steps, to know what a window would cost: 1 step has begun");
+    EXPECT_EQ(awaited({{"capture_range", "steps"}, {"steps", "10-12"}}, 3),
+              "no window yet: steps 10-12 waits for step 10: 3 steps have begun");
+    EXPECT_EQ(awaited({{"capture_range", "nvtx"}, {"nvtx_capture", "train"}}, 3),
+              "no window yet: capture range nvtx train, stop waits for a push of the range train");
+    EXPECT_EQ(awaited({{"capture_range", "cudaProfilerApi"}}, 3),
+              "no window yet: capture range cudaProfilerApi, stop waits for cudaProfilerStart");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/projection/call_names.hpp"
 #include "analysis/projection/projection.hpp"
 #include "record/api_names.hpp"
 #include "support/run_process.hpp"
@@ -112,6 +113,20 @@ TEST(ApiCalls, AreTheDriversByDefault) {
     const std::vector<timeline> captures = captures_in(scratch, scratch.path);
     ASSERT_EQ(captures.size(), 1U);
     EXPECT_EQ(captures[0].properties.at("api_calls"), "driver");
+}
+
+// The program is linked to the simulated runtime.
+TEST(ApiCalls, AreShownAsTheRuntimesIfTheProgramHasIt) {
+    const scratch_directory scratch;
+    EXPECT_EQ(run_victim({"steps", "3"}, scratch, scratch.path, {}).exit_code(), 3);
+    const std::vector<timeline> captures = captures_in(scratch, scratch.path);
+    ASSERT_EQ(captures.size(), 1U);
+    EXPECT_EQ(captures[0].properties.at("cuda_runtime"), "program");
+    const call_names name(captures[0]);
+    std::set<std::string> names;
+    for (const timeline_api_call& call : captures[0].api_calls) names.insert(name(call));
+    EXPECT_THAT(names, Contains("cudaLaunchKernel"));
+    EXPECT_THAT(names, Each(StartsWith("cuda")));
 }
 
 }  // namespace

@@ -97,6 +97,19 @@ TEST(Control, StatusHasTheNumbersOfTheCapture) {
     EXPECT_EQ(status["pid"], job.pid);
 }
 
+TEST(Control, StatusSaysWhatAPlanWithoutWindowWaitsFor) {
+    controlled job(
+        settings{{"PROF_AUTOSTART", "1"}, {"PROF_SCHEDULE", "wait=4,active=2"}, {"PROF_STEP_RANGE", "step"}});
+    const std::string waits = "no window yet: schedule wait=4,active=2 waits for ";
+    job.command("occupy 1");
+    EXPECT_EQ(job.status()["awaited"], waits + "a step, and none has begun: each push of the range step begins one");
+    job.command("train 3");
+    EXPECT_EQ(job.status()["awaited"], waits + "step 4: 3 steps have begun");
+    job.command("train 2");
+    EXPECT_EQ(job.status()["windows"], 1U);
+    EXPECT_EQ(job.status()["awaited"], "");
+}
+
 TEST(Control, DumpsDuringARecording) {
     const controlled job;
     job.command("train 1");

@@ -78,9 +78,8 @@ traced_launch hta_launch(std::string_view name) noexcept {
 }
 
 traced_launch traced_launches::operator()(const timeline_api_call& call) {
-    const std::uint64_t key = static_cast<std::uint64_t>(call.domain) << 32 | call.cbid;
-    const auto [found, is_new] = known_.try_emplace(key, traced_launch::none);
-    if (is_new && input_->call_name) found->second = hta_launch(input_->call_name(call.domain, call.cbid));
+    const auto [found, is_new] = known_.try_emplace(call_name_key(call), traced_launch::none);
+    if (is_new && input_->call_name) found->second = hta_launch(input_->call_name(call));
     return found->second;
 }
 

@@ -15,6 +15,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/hta/kernel_type.hpp"
+#include "analysis/projection/call_names.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -24,7 +25,7 @@ struct hta_input {
     const timeline& data;
     op_namer op_name;
     // The name of a call in a trace.
-    std::function<std::string(api_domain, std::uint32_t)> call_name;
+    call_namer call_name;
     hidden_domains hidden{};
     attribution_options attributed{};
     const attribution* att = nullptr;  // the timeline's, where the caller has it; else made where it is needed

@@ -118,7 +118,7 @@ table cuda_kernel_launches_report(const report_input& input) {
         out.rows.push_back({rank_cell(data), shown_correlation(call.correlation), call.start_ns - data.start_ns,
                             data.threads[call.thread].tid, place.device, place.stream, of.cpu_ns, of.gpu_ns,
                             of.delay_ns, call.op_count, is_known && in_hta.has(call),
-                            from.call_name ? from.call_name(call.domain, call.cbid) : std::string{}, from.op_name(op)});
+                            from.call_name ? from.call_name(call) : std::string{}, from.op_name(op)});
     }
     return or_none(std::move(out), "no launch whose work was recorded");
 }

@@ -10,7 +10,7 @@ hta_input hta_input_of(const report_input& input) {
     const auto name_of = [&data](const gpu_op& op) { return operation_name(data, op, kernel_name_style::full); };
     return {.data = data,
             .op_name = name_of,
-            .call_name = input.traced_call_name ? input.traced_call_name : input.call_name,
+            .call_name = input.call_name,
             .hidden = input.hidden,
             .attributed = input.projected.attribution,
             .att = input.att};

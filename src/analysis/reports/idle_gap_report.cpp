@@ -53,7 +53,7 @@ public:
 private:
     std::string call_name(std::uint32_t call) const {
         if (call == npos || !input_.call_name) return {};
-        return input_.call_name(data_.api_calls[call].domain, data_.api_calls[call].cbid);
+        return input_.call_name(data_.api_calls[call]);
     }
 
     // People get the short names of kernels, since there are two in a row.

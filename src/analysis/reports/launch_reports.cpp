@@ -13,12 +13,11 @@ namespace prof {
 namespace {
 
 // Names of calls, made once each.
-class call_names {
+class call_texts {
 public:
-    explicit call_names(const report_input& input) : input_(input) {}
+    explicit call_texts(const report_input& input) : input_(input) {}
     std::uint32_t of(const timeline_api_call& call) {
-        return texts_.of(static_cast<std::uint64_t>(call.domain) << 32 | call.cbid,
-                         [&] { return input_.call_name(call.domain, call.cbid); });
+        return texts_.of(call_name_key(call), [&] { return input_.call_name(call); });
     }
     const std::string& text(std::uint32_t id) const { return texts_.text(id); }
 
@@ -33,7 +32,7 @@ bool has_returned(const timeline_api_call& call) noexcept { return call.end_ns !
 }  // namespace
 
 table cuda_api_sum(const report_input& input) {
-    call_names names{input};
+    call_texts names{input};
     std::map<std::string, std::vector<std::int64_t>> durations_ns;
     for (const timeline_api_call& call : input.data.api_calls) {
         if (has_returned(call)) durations_ns[names.text(names.of(call))].push_back(call.end_ns - call.start_ns);
@@ -47,7 +46,7 @@ table cuda_kern_exec_sum(const report_input& input) {
         std::vector<std::int64_t> total_ns, call_ns, queue_ns, kernel_ns;
     };
     const timeline& data = input.data;
-    call_names names{input};
+    call_texts names{input};
     text_ids kernel_texts;
     // Thread, device, call's name, kernel's name.
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>, group> groups;

@@ -20,7 +20,7 @@ namespace {
 struct work_key {
     std::uint32_t name = 0;
     std::uint32_t thread = npos;
-    std::uint64_t call = 0;  // domain << 32 | callback id
+    std::uint32_t call = npos;
     auto operator<=>(const work_key&) const = default;
 };
 struct hash_of_key {
@@ -47,25 +47,21 @@ std::string name_of(const timeline& data, const gpu_op& op, kernel_name_style st
     return transfer_name(data.transfers[op.detail]);
 }
 
-std::string call_text(const report_input& input, std::uint64_t call) {
-    constexpr std::uint64_t low = 0xFFFF'FFFF;
-    if (!input.call_name || call == 0) return {};
-    return input.call_name(static_cast<api_domain>(call >> 32), static_cast<std::uint32_t>(call & low));
-}
-
 }  // namespace
 
 std::vector<no_range_work> largest_without_range(const timeline& data, const attribution& att,
                                                  const report_input& input, std::size_t most) {
     text_ids texts;
+    text_ids calls;
     std::unordered_map<work_key, work_sum, hash_of_key> sums;
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
         const gpu_op& op = data.ops[i];
         if (att.owner[i] != owner_no_range || att.captured[i] != npos || op.launch == npos) continue;
         const timeline_api_call& call = data.api_calls[op.launch];
         const std::uint64_t detail = std::uint64_t{op.detail} << 2 | static_cast<std::uint64_t>(op.kind);
+        const auto name_of_call = [&] { return input.call_name ? input.call_name(call) : std::string(); };
         work_sum& sum = sums[{texts.of(detail, [&] { return name_of(data, op, input.names); }), call.thread,
-                              static_cast<std::uint64_t>(call.domain) << 32 | call.cbid}];
+                              calls.of(call_name_key(call), name_of_call)}];
         sum.gpu_ns += op.end_ns - op.start_ns;
         ++sum.ops;
     }
@@ -78,7 +74,7 @@ std::vector<no_range_work> largest_without_range(const timeline& data, const att
         const auto& [key, sum] = all[i];
         out.push_back({.name = texts.text(key.name),
                        .thread = key.thread < data.threads.size() ? data.threads[key.thread].name : std::string(),
-                       .call = call_text(input, key.call),
+                       .call = calls.text(key.call),
                        .gpu_ns = sum.gpu_ns,
                        .ops = sum.ops});
     }

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "analysis/attribution/domain_filter.hpp"
+#include "analysis/projection/call_names.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/kernel_names.hpp"
 #include "analysis/reports/report_document.hpp"
@@ -43,10 +44,8 @@ struct report_input {
     std::size_t limit = SIZE_MAX;
     // The floating-point operations of a step, as the user says; none: as the program does (mfu.hpp).
     std::optional<double> flops_per_step{};
-    // What a CUDA call is called, by its domain and callback id.
-    std::function<std::string(api_domain, std::uint32_t)> call_name{};
-    // The same as a trace shows it, by which other tools recognise a call; empty: as above.
-    std::function<std::string(api_domain, std::uint32_t)> traced_call_name{};
+    // What a CUDA call is called.
+    call_namer call_name{};
     // The reports diagnose, diagnose_places and critical_path, by name: a room above this one makes them.
     std::function<report_part(std::string_view name)> diagnosed{};
     bool may_use_threads = false;  // one more than the calling one: not inside a profiled program

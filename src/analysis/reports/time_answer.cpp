@@ -40,7 +40,7 @@ std::string busy_text(const breakdown_row& row) {
 
 std::string call_text(const breakdown_row& row, const report_input& input) {
     if (row.call_domain == api_domain::none || !input.call_name) return {};
-    return input.call_name(row.call_domain, row.call_cbid);
+    return input.call_name({.cbid = row.call_cbid, .domain = row.call_domain});
 }
 
 std::string idle_text(idle_cause cause, const std::string& call, const std::string& place) {

@@ -35,6 +35,7 @@ const rule communication_rule{
         "rank "
         "does not show",
     .advice = communication_advice,
+    .goes_by_kernels = true,
 };
 
 }  // namespace prof

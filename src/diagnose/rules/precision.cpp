@@ -30,6 +30,7 @@ const rule precision_rule{
     .explains_any_step = false,
     .bound = "as if they ran in TF32 at the GPU's peak rates; results differ in their last digits",
     .advice = precision_advice,
+    .goes_by_kernels = true,
 };
 
 }  // namespace prof

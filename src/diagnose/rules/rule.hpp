@@ -15,11 +15,12 @@
 
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/launching_places.hpp"
+#include "analysis/projection/call_names.hpp"
+#include "analysis/projection/used_frameworks.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/replay/dependencies.hpp"
-#include "diagnose/used_frameworks.hpp"
 #include "record/activities.hpp"
 
 namespace prof {
@@ -41,7 +42,7 @@ struct rule_input {
     std::uint64_t steps = 0;
     double pinned_rate = 0;  // to the device; pinned_rate()
     frameworks used{};
-    std::function<std::string(api_domain, std::uint32_t)> call_name{};
+    call_namer call_name{};
     // Whether a rule that was asked before has a finding.
     std::function<bool(std::string_view)> is_found{};
 
@@ -86,6 +87,8 @@ struct rule {
     bool asks_others = false;  // by is_found: it is asked when the others have their findings
     // Comes before the advice: what was recorded of the cause. Null: nothing.
     std::vector<std::string> (*recorded_advice)(const rule_input& input) = nullptr;
+    // It goes by kernels' names, which a CUDA graph that was recorded as one operation hides.
+    bool goes_by_kernels = false;
 };
 
 std::vector<std::string> advice_of(const rule& asked, const rule_input& input);

@@ -32,7 +32,7 @@ std::string rule_input::place(std::uint32_t number) const {
 std::string rule_input::call(const host_group& group) const {
     if (group.call == npos) return group.cause == idle_cause::waiting ? "XLA's runtime" : "";
     const timeline_api_call& of = data.api_calls[group.call];
-    std::string name = call_name ? call_name(of.domain, of.cbid) : std::string();
+    std::string name = call_name ? call_name(of) : std::string();
     if (name.empty()) name = "a call";
     const std::string_view op = data.name(group.op_name);
     return op.find("::") == std::string_view::npos ? name : fmt::format("{} in {}", name, op);

@@ -155,7 +155,7 @@ private:
     void write_call(const host_item& item, trace_row row) {
         const timeline_api_call& call = data_.api_calls[item.index];
         const std::string_view observed = names_.api_call(call.domain, call.cbid);
-        const std::string_view shown = names_.shown_call(call.domain, call.cbid);
+        const std::string_view shown = names_.shown_call(call);
         const bool is_renamed = shown != observed;
         events_.complete(call.domain == api_domain::driver && !is_renamed ? "cuda_driver" : "cuda_runtime", shown, row,
                          item.start_ns, item.end_ns);

@@ -3,8 +3,6 @@
 
 #include "analysis/reports/kernel_names.hpp"
 #include "base/json_text.hpp"
-#include "export/chrome/runtime_names.hpp"
-#include "record/api_names.hpp"
 
 namespace prof {
 namespace {
@@ -20,22 +18,6 @@ std::string_view trace_names::cache::get(std::uint64_t key, TMake&& make) {
     std::string& text = key < direct_ids ? direct_[key] : others_[key];
     if (text.empty()) text = json_string(make());  // json_string() returns at least the quotes
     return text;
-}
-
-std::string api_call_name(api_domain domain, std::uint32_t callback_id) {
-    const std::string_view known = api_name(domain, callback_id);
-    if (!known.empty()) return std::string(known);
-    return (domain == api_domain::driver ? "driver call " : "runtime call ") + std::to_string(callback_id);
-}
-
-std::function<std::string(api_domain, std::uint32_t)> traced_call_namer(const timeline& data) {
-    // If runtime calls were observed too, a driver call in the trace was not made by a runtime function.
-    if (data.property("api_calls") != "driver") return api_call_name;
-    return [](api_domain domain, std::uint32_t callback_id) {
-        const std::string_view runtime =
-            domain == api_domain::driver ? runtime_counterpart(api_name(domain, callback_id)) : std::string_view{};
-        return runtime.empty() ? api_call_name(domain, callback_id) : std::string(runtime);
-    };
 }
 
 std::string_view trace_names::name(std::uint32_t id) {
@@ -54,9 +36,9 @@ std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback
     return api_calls_.get(key, [&] { return api_call_name(domain, callback_id); });
 }
 
-std::string_view trace_names::shown_call(api_domain domain, std::uint32_t callback_id) {
-    if (domain != api_domain::driver || !has_driver_calls_only_) return api_call(domain, callback_id);
-    return shown_calls_.get(callback_id, [&] { return shown_name_(domain, callback_id); });
+std::string_view trace_names::shown_call(const timeline_api_call& call) {
+    if (!call_names_.is_of_runtime(call)) return api_call(call.domain, call.cbid);
+    return shown_calls_.get(call.cbid, [&] { return call_names_(call); });
 }
 
 std::string_view trace_names::category(std::uint16_t domain, std::uint32_t category) {

@@ -2,12 +2,18 @@
 #include "hooks/cupti/library.hpp"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <link.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
+#include "base/own_descriptor.hpp"
 #include "hooks/cupti/loaded_symbol.hpp"
 
 #define PROF_TEXT_OF(x) #x
@@ -70,6 +76,38 @@ std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) 
     return places;
 }
 
+template <typename TPart>
+bool read_at(int file, off_t at, TPart* parts, std::size_t count) noexcept {
+    const std::size_t bytes = count * sizeof(TPart);
+    return pread(file, parts, bytes, at) == static_cast<ssize_t>(bytes);
+}
+
+// Whether the executable has the section in which nvcc puts the kernels that the runtime registers.
+bool has_kernels_of_nvcc(const char* path) {
+    constexpr std::size_t longest_texts = 1U << 16;
+    own_descriptor file;
+    file.take(::open(path, O_RDONLY | O_CLOEXEC));
+    ElfW(Ehdr) head{};
+    if (file.get() < 0 || !read_at(file.get(), 0, &head, 1) || head.e_shentsize != sizeof(ElfW(Shdr))) return false;
+    std::vector<ElfW(Shdr)> sections(head.e_shnum);
+    if (head.e_shstrndx >= sections.size()) return false;
+    if (!read_at(file.get(), static_cast<off_t>(head.e_shoff), sections.data(), sections.size())) return false;
+    const ElfW(Shdr)& names = sections[head.e_shstrndx];
+    if (names.sh_size > longest_texts) return false;
+    std::string texts(names.sh_size, 0);
+    if (!read_at(file.get(), static_cast<off_t>(names.sh_offset), texts.data(), texts.size())) return false;
+    const std::string_view wanted = ".nvFatBinSegment";
+    return std::any_of(sections.begin(), sections.end(), [&](const ElfW(Shdr) & section) {
+        return section.sh_name < texts.size() && texts.c_str() + section.sh_name == wanted;
+    });
+}
+
+std::string found_cuda_runtime() {
+    if (const std::vector<std::string> shared = loaded_objects("libcudart.so"); !shared.empty()) return shared.front();
+    const bool is_visible = dlsym(RTLD_DEFAULT, "cudaLaunchKernel") != nullptr;
+    return is_visible || has_kernels_of_nvcc("/proc/self/exe") ? "program" : "none";
+}
+
 // Fills `out` from the loaded library. Returns "" or one line that names the problem.
 outcome take(void* handle, const std::string& name, cupti_library& out) {
     Dl_info info{};
@@ -102,6 +140,7 @@ outcome take(void* handle, const std::string& name, cupti_library& out) {
         return outcome::failed(out.path + " is CUPTI API version " + std::to_string(out.version) +
                                "; 12.0 or later is needed");
     }
+    out.cuda_runtime = found_cuda_runtime();
     return {};
 }
 

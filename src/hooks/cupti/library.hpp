@@ -35,6 +35,9 @@ driver_functions find_driver_functions() noexcept;
 struct cupti_library {
     std::string path;           // of the loaded file
     std::uint32_t version = 0;  // cuptiGetVersion: 18 … 28 (12.x), then 13xxyy
+    // Where the program has the CUDA runtime: the path of the loaded libcudart.so, or "program" if the runtime is in
+    // the program itself. "none" if neither is found; a library that the program loads may have one of its own.
+    std::string cuda_runtime;
 
     decltype(&cuptiSubscribe) subscribe = nullptr;
     decltype(&cuptiUnsubscribe) unsubscribe = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/chrome/runtime_names.hpp"
+#include "analysis/projection/runtime_names.hpp"
 
 #include <algorithm>
 #include <iterator>

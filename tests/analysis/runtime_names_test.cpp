@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime's names of the driver's calls, against what the real runtime did on an H200
 // (tests/gpu/conformance/h200.log) and against the functions of the driver that its library knows.
-#include "export/chrome/runtime_names.hpp"
+#include "analysis/projection/runtime_names.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

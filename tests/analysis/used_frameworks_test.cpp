@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program is written with. The names are those of kernels in recordings of PyTorch 2.11 and JAX 0.11.2.
-#include "diagnose/used_frameworks.hpp"
+#include "analysis/projection/used_frameworks.hpp"
 
 #include <gtest/gtest.h>
 

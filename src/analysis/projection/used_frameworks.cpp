@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/used_frameworks.hpp"
+#include "analysis/projection/used_frameworks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -68,7 +68,8 @@ frameworks frameworks_of(const timeline& data, bool is_jax) {
     std::unordered_set<std::uint32_t> kernels;
     for (const kernel_record& kernel : data.kernels) kernels.insert(kernel.name);
     out.has_torch = out.has_torch || has_maker(data, kernels, kernel_maker::torch);
-    const bool is_of_others = out.has_torch || has_maker(data, kernels, kernel_maker::tensorflow);
+    out.has_tensorflow = has_maker(data, kernels, kernel_maker::tensorflow);
+    const bool is_of_others = out.has_torch || out.has_tensorflow;
     out.has_jax = out.has_jax || (!is_of_others && has_maker(data, kernels, kernel_maker::xla));
     for (const timeline_domain& domain : data.domains) {
         if (domain.name == phase_domain || domain.name == module_domain) out.has_torch |= !out.has_jax;

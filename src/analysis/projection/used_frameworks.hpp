@@ -14,6 +14,7 @@ namespace prof {
 struct frameworks {
     bool has_torch = false;
     bool has_jax = false;
+    bool has_tensorflow = false;
 };
 
 enum class kernel_maker : std::uint8_t { unknown, torch, tensorflow, xla };
