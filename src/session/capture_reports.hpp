@@ -17,6 +17,7 @@
 #include "analysis/selection/selection_request.hpp"
 #include "base/outcome.hpp"
 #include "diagnose/diagnosis.hpp"
+#include "timeline/reading_thread.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "timeline/contents.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof {
 
