@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "base/clock.hpp"
-#include "ring/registry.hpp"
 
 namespace prof {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "timeline/contents.hpp"
-#include "timeline/load.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof {
 

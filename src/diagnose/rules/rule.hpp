@@ -15,7 +15,7 @@
 
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/launching_places.hpp"
-#include "diagnose/diagnosis.hpp"
+#include "diagnose/finding.hpp"
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/replay/dependencies.hpp"
