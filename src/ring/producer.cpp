@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "base/clock.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 namespace {

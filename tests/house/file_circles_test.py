@@ -26,6 +26,7 @@ KNOWN = {
     ("analysis/attribution/attribution", "analysis/attribution/graph_ranges"),
     ("analysis/breakdown/idle_causes", "analysis/breakdown/launching_places"),
     ("export/chrome/chrome_trace", "export/chrome/trace_parts"),
+    ("ring/producer", "ring/registry"),
     ("session/events", "session/warn_once"),
     ("timeline/start_end", "timeline/windows"),
 }
