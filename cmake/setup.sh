@@ -1,9 +1,12 @@
+#!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a machine needs before libprof can be built. For bash, to be sourced by examples/quickstart.sh and tests/run.sh.
+# What a machine needs before libprof can be built.
 #
-#   need_packages build|tests|lint|packages|frameworks...   install what is missing of Debian's packages; without root, name it and exit
-#   need_cuda_headers                   fetch NVIDIA's headers where the machine has no CUDA toolkit
+#   cmake/setup.sh GROUP...    installs what is missing of Debian's packages, or without root names it and exits, and
+#                              fetches NVIDIA's headers where the machine has no CUDA toolkit. The groups are
+#                              build, tests, lint, packages and frameworks.
 #
+# Scripts source it, and call the functions for these two: need_packages GROUP... and need_cuda_headers.
 # PROF_HIDE_CUDA_TOOLKIT=1 makes these, and the build, act as if the machine had no toolkit.
 
 source_tree=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,7 +20,7 @@ packages_of() {
         tests) echo abigail-tools binutils ca-certificates ccache libbenchmark-dev libgmock-dev libgtest-dev libprotobuf-dev lld-16 mold pkg-config python3 python3-venv valgrind ;;
         packages) echo bash-completion dpkg-dev fish groff lintian man-db mmdebstrap zsh ;;
         frameworks) echo python3-torch ;;  # an old PyTorch
-        lint) echo clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 ;;
+        lint) echo clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 shellcheck ;;
     esac
 }
 
@@ -76,3 +79,9 @@ has_cuda_headers() {
 need_cuda_headers() {
     has_cuda_headers || python3 "$source_tree/cmake/fetch_cuda_headers.py"
 }
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    set -euo pipefail
+    need_packages "${@:-build}"
+    need_cuda_headers
+fi

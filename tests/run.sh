@@ -23,9 +23,18 @@ esac
 jobs=$(nproc)
 logs=build/logs
 
-# A stage runs its function with the output in a log, and says how long it took; the first that fails ends the run.
+# A stage runs its function with the output in a log, and says how long it took. One that fails does not end the run:
+# the others have more to say. Those that need it, named behind --, are left out.
+failed=()
 stage() {
-    local name=$1 begin=$SECONDS status
+    local name=$1 begin=$SECONDS status need
+    shift
+    while [[ $1 != -- ]]; do
+        for need in ${failed[@]+"${failed[@]}"}; do
+            [[ $need != "$1" ]] || { failed+=("$name"); printf '%-16s left out: %s failed\n' "$name" "$need"; return; }
+        done
+        shift
+    done
     shift
     # Not in a condition: bash would ignore the -e of everything called from it.
     set +e
@@ -33,23 +42,22 @@ stage() {
     status=$?
     set -e
     if ((status)); then
+        failed+=("$name")
         tail -n 100 "$logs/$name.log" >&2
         printf '%-16s FAILED after %s min (%s)\n' "$name" "$(minutes_since "$begin")" "$logs/$name.log"
-        failed_checks "$name"
-        closing_line "$name"
-        exit 1
+    else
+        printf '%-16s %5s min  %s\n' "$name" "$(minutes_since "$begin")" "$(closing_line "$name")"
     fi
-    printf '%-16s %5s min  %s\n' "$name" "$(minutes_since "$begin")" "$(closing_line "$name")"
 }
 minutes_since() { awk -v s=$((SECONDS - $1)) 'BEGIN { printf "%.1f", s / 60 }'; }
 # The checks that failed in the tests that did, where there is room for no more than the last lines of the output.
 failed_checks() {
     awk '/\*\*\*(Failed|Timeout|Exception)/ { failed = 1; print; next }
          / Start +[0-9]+: | Test +#[0-9]+: / { failed = 0 }
-         failed && /Failure$|Error:|Expected|Actual|Which is|^not so|^FAIL|ERROR|: error/' "$logs/$1.log" |
+         failed && /Failure$|Error:|Expected|Actual|Which is|^not so|^FAIL|ERROR|: error/' "$1" |
         cut -c 1-400 | tail -n 12
 }
-closing_line() { grep -E '^[0-9]+% tests passed' "$logs/$1.log" | tail -n 1 || true; }
+closing_line() { grep -sE '^[0-9]+% tests passed' "$logs/$1.log" | tail -n 1 || true; }
 
 python_packages() {
     local list=tests/requirements.txt
@@ -75,8 +83,11 @@ run_tests() {
 }
 
 format() {
-    find examples include src tests -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \
-        | xargs clang-format-16 --dry-run --Werror
+    git ls-files -z '*.[ch]' '*.[ch]pp' '*.cu' '*.cuh' | xargs -0 clang-format-16 --dry-run --Werror
+}
+lint_scripts() {
+    build/venv/bin/ruff check .
+    git ls-files -z | xargs -0 grep -lEZ '^#!.*(bash|sh)$' | xargs -0 shellcheck
 }
 
 # Forty files at a time: what the linter costs is the headers, the same in each of them. It looks into what a file
@@ -105,8 +116,9 @@ if command -v ccache > /dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
 mkdir -p "$logs"
-stage cuda-headers need_cuda_headers
-stage python-packages python_packages
+rm -f "$logs"/*.log
+stage cuda-headers -- need_cuda_headers
+stage python-packages -- python_packages
 
 # What needs a process that was built with the same sanitizer, or tests no code of libprof's, is left out.
 unsanitized='slow|long|gpu|bench|consumer|house|injected|python'
@@ -117,22 +129,29 @@ if ((all)); then
     nice -n 19 tests/python/all_environments.sh > "$logs/python-environments.log" 2>&1 &
     environments=$!
     trap 'kill "$environments" 2> /dev/null || true' EXIT
-    stage format format
-    stage quickstart quickstart_without_toolkit
-    stage asan-build build asan
-    stage asan-tests run_tests asan --label-exclude "$unsanitized"
-    stage tidy tidy
-    stage tsan-build build tsan
-    stage tsan-tests run_tests tsan --label-exclude "$unsanitized|fuzz" \
-        --exclude-regex "$one_thread"
-    stage build build ci
+    stage format -- format
+    stage scripts python-packages -- lint_scripts
+fi
+stage build cuda-headers -- build ci
+stage tests build python-packages -- run_tests ci --label-exclude 'slow|long'
+if ((all)); then
+    stage quickstart cuda-headers -- quickstart_without_toolkit
+    stage asan-build cuda-headers -- build asan
+    stage asan-tests asan-build -- run_tests asan --label-exclude "$unsanitized"
+    stage tsan-build cuda-headers -- build tsan
+    stage tsan-tests tsan-build -- run_tests tsan --label-exclude "$unsanitized|fuzz" --exclude-regex "$one_thread"
+    stage tidy cuda-headers -- tidy
     wait "$environments" || true
     trap - EXIT
-    stage tests run_tests ci --label-exclude long
-else
-    stage build build ci
-    stage tests run_tests ci --label-exclude 'slow|long'
+    stage slow-tests build python-packages -- run_tests ci --label-regex slow --label-exclude long
 fi
-grep -A 1000 'The following tests did not run' "$logs/tests.log" || true
-printf '%-16s %5s min\n' total "$(minutes_since 0)"
-closing_line tests
+
+grep -h -A 1000 'The following tests did not run' "$logs"/{tests,slow-tests}.log 2> /dev/null | sed '/^$/q' || true
+for name in ${failed[@]+"${failed[@]}"}; do
+    [[ ! -f $logs/$name.log ]] || { printf '%s:\n' "$name"; failed_checks "$logs/$name.log"; }
+done
+printf '%-16s %5s min  %s\n' total "$(minutes_since 0)" "${failed[*]/#/failed: }"
+for name in tests ${failed[@]+"${failed[@]}"}; do
+    closing_line "$name"
+done
+((${#failed[@]} == 0))

@@ -20,6 +20,7 @@
 #include "cli/stream_copy.hpp"
 #include "options/options.hpp"
 #include "session/capture_reports.hpp"
+#include "timeline/load.hpp"
 
 namespace prof {
 namespace {

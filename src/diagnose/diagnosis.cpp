@@ -629,18 +629,6 @@ void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
 
 }  // namespace
 
-std::string_view to_string(confidence value) noexcept {
-    switch (value) {
-        case confidence::low:
-            return "low";
-        case confidence::medium:
-            return "medium";
-        case confidence::high:
-            break;
-    }
-    return "high";
-}
-
 std::vector<rule_description> diagnosis_rules() {
     std::vector<rule_description> out;
     for (const rule& each : all_rules()) out.push_back({each.name, each.purpose});

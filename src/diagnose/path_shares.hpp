@@ -11,8 +11,8 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/reports/module_texts.hpp"
 #include "analysis/steps/whole_steps.hpp"
-#include "diagnose/diagnosis.hpp"
 #include "diagnose/examined_steps.hpp"
+#include "diagnose/finding.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

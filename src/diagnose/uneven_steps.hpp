@@ -11,7 +11,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/steps/whole_steps.hpp"
-#include "diagnose/diagnosis.hpp"
+#include "diagnose/finding.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

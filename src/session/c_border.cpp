@@ -100,18 +100,6 @@ recording_session& begun_session() {
     return session;
 }
 
-prof_result code_of(const outcome& of) noexcept {
-    switch (of.code()) {
-        case outcome_code::ok:
-            return PROF_OK;
-        case outcome_code::wrong_state:
-            return PROF_WRONG_STATE;
-        case outcome_code::failed:
-            break;
-    }
-    return PROF_FAILED;
-}
-
 int as_result(const outcome& of) { return of.ok() ? int{PROF_OK} : fail(code_of(of), of.message()); }
 
 int refuse_null(const char* argument) noexcept {

@@ -16,6 +16,7 @@
 #include "base/outcome.hpp"
 #include "session/events.hpp"
 #include "session/recording.hpp"
+#include "session/result_code.hpp"
 
 namespace prof {
 
@@ -25,7 +26,6 @@ const char* last_error_text() noexcept;
 // Sets the thread's last error to `line`. Returns `code`.
 int fail(prof_result code, std::string_view line) noexcept;
 
-prof_result code_of(const outcome& of) noexcept;
 // PROF_OK, or a failure with the thread's last error set.
 int as_result(const outcome& of);
 // PROF_INVALID_ARGUMENT: `argument` of the function is NULL.

@@ -10,6 +10,7 @@
 #include "session/export_symbol.hpp"
 #include "session/exports.hpp"
 #include "timeline/build.hpp"
+#include "timeline/load.hpp"
 
 struct prof_summary {
     prof::projection projection;

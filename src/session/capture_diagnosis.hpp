@@ -10,7 +10,7 @@
 #include "analysis/reports/report_document.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "analysis/selection/step_sample.hpp"
-#include "diagnose/diagnosis.hpp"
+#include "diagnose/finding.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -19,6 +19,7 @@
 #include "options/options.hpp"
 #include "session/capture_diagnosis.hpp"
 #include "session/exports.hpp"
+#include "timeline/load.hpp"
 
 namespace prof {
 namespace {

@@ -16,7 +16,8 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "base/outcome.hpp"
-#include "diagnose/diagnosis.hpp"
+#include "diagnose/finding.hpp"
+#include "timeline/reading_thread.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

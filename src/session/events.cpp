@@ -14,7 +14,7 @@
 
 #include "base/annotated_mutex.hpp"
 #include "base/helper_thread.hpp"
-#include "session/c_border.hpp"
+#include "session/result_code.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {

@@ -12,7 +12,6 @@
 #include "base/clock.hpp"
 #include "base/signal_handler.hpp"
 #include "hooks/cupti/tracer.hpp"
-#include "session/control.hpp"
 #include "session/events.hpp"
 #include "session/patience.hpp"
 #include "session/session_mutex.hpp"
@@ -43,7 +42,7 @@ void process_exit::run() noexcept {
         } else if (end_thread_.is_there()) {
             end_on_end_thread();
         } else if (!rests_) {  // nothing is recorded
-            leave_control();
+            functions_.leave_control();
             progress_ = progress::complete;
         }
     }
@@ -138,9 +137,9 @@ void process_exit::give_up(bool is_interrupted) noexcept {
     cupti_tracer::abandon();
     warn_once(what_was_given_up(), PROF_LOG_ERROR);
     if (is_interrupted) {
-        leave_control();
+        functions_.leave_control();
     } else {
-        close_control();
+        functions_.close_control();
     }
 }
 

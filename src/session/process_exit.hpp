@@ -29,6 +29,8 @@ public:
         void (*complete)();           // completes the recording at exit; calls note_complete() if all is done
         void (*end_here)() noexcept;  // calls end_here() of this process's session
         void (*on_exit)() noexcept;   // an exit handler, which calls run() of this process's session
+        void (*close_control)();      // those of control.hpp
+        void (*leave_control)() noexcept;
     };
     explicit process_exit(const functions& calls) noexcept : functions_(calls), end_thread_(calls.end_here) {}
 

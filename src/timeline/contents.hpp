@@ -22,6 +22,7 @@
 #include "record/label.hpp"
 #include "timeline/gpu_work.hpp"
 #include "timeline/matrix_calls.hpp"
+#include "timeline/reading_thread.hpp"
 #include "timeline/record_run.hpp"
 
 namespace prof {

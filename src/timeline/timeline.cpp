@@ -3,13 +3,8 @@
 
 #include <bit>
 
-#include "base/error.hpp"
 #include "base/number.hpp"
 #include "record/label.hpp"
-#include "timeline/build.hpp"
-#include "timeline/contents.hpp"
-#include "timeline/kineto/read_trace.hpp"
-#include "timeline/walked_thread.hpp"
 
 namespace prof {
 
@@ -28,18 +23,6 @@ std::string_view timeline::stream_name(std::uint32_t context, std::uint32_t stre
     auto found = stream_names.find(stream_key(context, stream));
     if (found == stream_names.end()) found = stream_names.find(stream_key(0, stream));
     return found == stream_names.end() ? std::string_view{} : name(found->second);
-}
-
-timeline load_timeline(const std::string& path, progress_observer* progress, reading_thread thread) {
-    if (may_be_trace(path)) return build_timeline(read_trace(path, progress));
-    if (const std::string other = foreign_format(path); !other.empty()) {
-        throw error("cannot read " + path + ": it is " + other);
-    }
-    try {
-        return build_timeline(read_compactly(path, progress, thread));
-    } catch (const capture_has_changed&) {
-        return build_timeline(read_contents(path, progress));
-    }
 }
 
 std::optional<double> counter_value(const timeline& data, const timeline_mark& mark) {

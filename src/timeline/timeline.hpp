@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A capture read back as correlated, immutable data: threads, the range tree, API calls, GPU operations.
 //
-// load_timeline() makes it. Nothing changes it afterwards, so any number of threads may read it. Entities refer to
-// each other by index into these vectors; `npos` means "none". Times are nanoseconds in CUPTI's clock (by default
-// CLOCK_REALTIME); host ticks are converted with the capture's clock snapshots. Cost: linear in the capture's records;
-// memory about 45 bytes a record.
+// load_timeline() (load.hpp) makes it. Nothing changes it afterwards, so any number of threads may read it. Entities
+// refer to each other by index into these vectors; `npos` means "none". Times are nanoseconds in CUPTI's clock (by
+// default CLOCK_REALTIME); host ticks are converted with the capture's clock snapshots. Cost: linear in the capture's
+// records; memory about 45 bytes a record.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/progress.hpp"
 #include "capture/recovery/process_state.hpp"
 #include "record/activities.hpp"
 #include "record/drop.hpp"
@@ -297,16 +296,5 @@ struct timeline {
     // The mangled symbol of a kernel, as CUPTI gave it. REQUIRES: op.kind is kernel.
     std::string_view kernel_symbol(const gpu_op& op) const noexcept { return name(kernels[op.detail].name); }
 };
-
-// Of a capture, or of a trace that torch.profiler or libprof wrote (kineto/read_trace.hpp), as its content shows.
-// Which thread reads the file. With one of its own, a large capture is read and checked while the calling thread works
-// with what it has: for commands only, since inside a profiled program another thread takes the program's cores.
-enum class reading_thread : std::uint8_t { callers, own };
-
-// Throws prof::error (one line) if the file cannot be opened or is neither. Damage inside the file is skipped and
-// counted in `quality`; everything intact is kept.
-// `progress`, which may be null, is informed of the bytes that were read.
-timeline load_timeline(const std::string& path, progress_observer* progress = nullptr,
-                       reading_thread thread = reading_thread::callers);
 
 }  // namespace prof

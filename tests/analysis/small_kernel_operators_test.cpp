@@ -13,7 +13,7 @@
 #include "analysis/tables.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/torch_records.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::small_kernel_operators_test {
 namespace {

@@ -129,7 +129,6 @@ def distinct_rows_nested(size):
 def ranges_never_ended(size):
     capture = begin()
     capture.names([(1, b"leak")])
-    count = size // 256
     capture.records(1, [r for i in some(size, 256) for r in (record(START, 3 * i, i, 1),
                     record(ENTER, 3 * i + 1, i, domain=2), record(EXIT, 3 * i + 2, i, domain=2))])
     capture.chunk(TRANSFERS, b"".join(copy(10**18 + 3 * i, 10**18 + 3 * i + 9, i) for i in some(size, 256)))

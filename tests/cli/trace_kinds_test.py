@@ -10,7 +10,6 @@ import json
 import lzma
 import random
 import sqlite3
-import subprocess
 import sys
 import unittest
 import zipfile

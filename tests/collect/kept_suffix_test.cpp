@@ -13,8 +13,8 @@
 #include "collect/pipeline.hpp"
 #include "collect/random_program.hpp"
 #include "timeline/contents.hpp"
+#include "timeline/load.hpp"
 #include "timeline/tick_clock.hpp"
-#include "timeline/timeline.hpp"
 
 namespace prof::test::kept_suffix_test {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "capture/capture_files.hpp"
 #include "capture/writer.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test::open_records_test {
 namespace {

@@ -10,7 +10,7 @@
 #include "capture/capture_files.hpp"
 #include "collect/pipeline.hpp"
 #include "collect/random_program.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test::random_program_test {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "capture/reader.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

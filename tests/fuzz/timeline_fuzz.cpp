@@ -17,7 +17,7 @@
 #include "export/chrome/trace_names.hpp"
 #include "export/report/report_writer.hpp"
 #include "fuzz/sealed_captures.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace {
 

@@ -18,7 +18,7 @@ COMMENTS = {
     ("// ", ""): (".cpp", ".hpp", ".cu", ".cuh", ".inc", ".inl", ".js", ".go", ".rs"),
     ("/* ", " */"): (".c", ".h", ".css"),  # C89 has no other comments
     ("# ", ""): (".py", ".pyi", ".sh", ".cmake", ".txt", ".map", ".pc", ".toml", ".yml", ".yaml", ".cfg", ".ini",
-                 ".supp", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", ".abignore",
+                 ".supp", ".shellcheckrc", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", ".abignore",
                  ".lintian-overrides", "ci/run"),
     ("<!-- ", " -->"): (".md", ".html", ".xml"),
 }

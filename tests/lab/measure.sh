@@ -229,7 +229,7 @@ section_overhead() {
             python3 "$here/overhead.py" --tools $tools --beside client+callbacks --workload $workload --rounds 48 \
             --seconds 110 --goal prof-client+callbacks:0.01 --goal prof:0.015 --client-library "$client" \
             --json "$results/overhead-$workload.json"
-        tools=client+callbacks,prof
+        tools="client+callbacks,prof"
     done
     for tools in torch-cuda torch-cpu-cuda; do
         step "overhead-launch-bound-$tools" 60 python3 "$here/overhead.py" --tools $tools --workload launch-bound \

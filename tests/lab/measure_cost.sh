@@ -100,12 +100,15 @@ stage_rate() {
 }
 stage_export() {
     local reader=$build/tests/lab/bench/scale_bench
+    local with=()
+    [[ ! -e $reader ]] || with=(--reader "$reader")
     measure export 90 python3 "$here/export_speed.py" --prof "$build/bin/prof" --steps 60 \
-        $([ -e "$reader" ] && echo --reader "$reader") --json "$out/export.json"
+        ${with[@]+"${with[@]}"} --json "$out/export.json"
 }
 
 say "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)"
-for stage in ${*:-launchbound gpubound graphs residue budget startstop rate export}; do
+(($#)) || set -- launchbound gpubound graphs residue budget startstop rate export
+for stage in "$@"; do
     if declare -F "stage_$stage" >/dev/null; then
         "stage_$stage"
     else

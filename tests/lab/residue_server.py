@@ -113,7 +113,7 @@ def make_change(change, workloads, library):
         with launching(two) if two else contextlib.nullcontext():
             with overhead.on_other_cores():
                 tool.start()
-            for name, workload in workloads.items():
+            for workload in workloads.values():
                 if workload is not two:
                     window_ms(workload, 3, 0)
             tool.stop()

@@ -86,7 +86,6 @@ def main():
     options = parser.parse_args()
     if not overhead.has_gpu("start_stop.py"):
         return overhead.SKIP
-    import torch
 
     network = Network()
     if options.kernels:

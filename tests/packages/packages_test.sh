@@ -34,9 +34,9 @@ check_archive() {
     mkdir "$work/anywhere"
     local archives=("$work"/libprof-"$version"-linux-*.tar.gz)
     tar -xf "${archives[0]}" -C "$work/anywhere"
-    local prefix
-    prefix=$(echo "$work"/anywhere/libprof-"$version"-linux-*)
-    [[ -d $prefix && $(ls "$work/anywhere" | wc -l) == 1 ]] || fail "it has no folder of its own"
+    local folders=("$work"/anywhere/*)
+    local prefix=${folders[0]}
+    [[ -d $prefix && ${prefix##*/} == libprof-"$version"-linux-* && ${#folders[@]} == 1 ]] || fail "it has no folder of its own"
     rm -rf "$work/_CPack_Packages"
     quietly cmake -S "$consumers/find_package" -B "$work/app" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix"
     quietly cmake --build "$work/app"

@@ -15,7 +15,7 @@ import traceback
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 SHAPES = {}
 loss_of = nn.functional.cross_entropy

@@ -221,7 +221,7 @@ class Grammar:
                             "except StopIteration as end:", "    note(end.value)"]
         if use == 5:
             return lines + [f"for {it}_k in {it}:", f"    note({self.tag()}, {it}_k)",
-                            *indented(self.body(depth - 1, where | {"loop"}, 1)), f"    break"]
+                            *indented(self.body(depth - 1, where | {"loop"}, 1)), "    break"]
         return lines + [f"note({self.tag()}, next({it}, None))", f"del {it}"]
 
     def do_thread(self, depth, where):
@@ -273,9 +273,9 @@ class Grammar:
         net = self.net()
         return self.one_of([f"show({self.tag()}, {net}(torch.ones(2, 4) * n / 997))"],
                            [f"show({self.tag()}, {net}.eval()(torch.ones(2, 4)))"],
-                           [f"KEPT.append({net})", f"KEPT[-1](torch.ones(1, 4)).sum().backward()"],
+                           [f"KEPT.append({net})", "KEPT[-1](torch.ones(1, 4)).sum().backward()"],
                            [f"show({self.tag()}, torch.func.vmap({net}.eval())(torch.ones(3, 4)))"],
-                           [f"note([type(each).__name__ for each in Generating()(torch.ones(4))])"])
+                           ["note([type(each).__name__ for each in Generating()(torch.ones(4))])"])
 
     def do_function(self, depth, where):
         return ["x = torch.ones(3, requires_grad=True)",

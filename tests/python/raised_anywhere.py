@@ -5,7 +5,6 @@ program. For exceptions_test.py.
     raised_anywhere.py COUNT     prints how many were raised and how many were lost
 """
 import ctypes
-import itertools
 import signal
 import sys
 import threading
@@ -72,7 +71,9 @@ def by_signal(delay):
 
 def by_another_thread(delay):
     """The exception is due at any instruction of the thread."""
-    def act(thread=threading.get_ident()):
+    thread = threading.get_ident()
+
+    def act():
         global raised
         time.sleep(delay)
         raised += ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Raised))

@@ -237,7 +237,7 @@ def main():
         if sys.argv[1] == "hugging_face":
             from libprof.huggingface import ProfCallback
         else:
-            import pytorch_lightning  # noqa: F401: the name of Lightning that this program uses
+            import pytorch_lightning  # noqa: F401  (the name of Lightning that this program uses)
 
             from libprof.lightning import ProfCallback
         for name in sys.argv[2:]:

@@ -11,7 +11,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/reports/capture_notes.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

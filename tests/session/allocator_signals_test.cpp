@@ -8,7 +8,7 @@
 #include <string>
 
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

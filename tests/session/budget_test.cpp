@@ -8,7 +8,7 @@
 #include "analysis/reports/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "options/options.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

@@ -22,7 +22,7 @@
 #include "control/client.hpp"
 #include "control/place.hpp"
 #include "session/controlled_job.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

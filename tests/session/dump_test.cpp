@@ -16,7 +16,7 @@
 #include "analysis/reports/capture_notes.hpp"
 #include "session/steps_of.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

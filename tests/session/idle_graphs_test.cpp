@@ -14,7 +14,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

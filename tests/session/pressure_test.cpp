@@ -18,7 +18,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

@@ -21,7 +21,7 @@
 #include "capture/recovery/seal.hpp"
 #include "session/death_journal.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

@@ -16,7 +16,7 @@
 #include "collect/random_program.hpp"
 #include "fakes/fake_gpu.h"
 #include "session/task_thread.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

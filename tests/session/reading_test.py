@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
-from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof
+from ctypes import byref, c_char_p, c_double, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p, sizeof
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/analysis/recompute"))

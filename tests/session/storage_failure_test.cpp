@@ -16,7 +16,7 @@
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

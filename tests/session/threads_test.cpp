@@ -13,7 +13,7 @@
 #include "analysis/projection/projection.hpp"
 #include "record/api_names.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

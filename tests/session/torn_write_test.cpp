@@ -20,7 +20,7 @@
 #include "capture/recovery/seal.hpp"
 #include "session/steps_of.hpp"
 #include "support/run_process.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {

@@ -25,7 +25,7 @@ case $suite in
     skorch) packages+=(flaky scikit-learn tabulate tqdm) source=(skorch==1.4.0) ;;
     lightning)
         packages+=(pytest-timeout pytest-random-order lightning-utilities packaging tqdm pyyaml cloudpickle psutil rich
-            jsonargparse[signatures] scikit-learn pandas tensorboard)
+            "jsonargparse[signatures]" scikit-learn pandas tensorboard)
         alone=(torchmetrics==1.9.0) ;;
     optax) packages+=(absl-py) source=(optax==0.2.8) base=jax ;;
     *) echo "no suite $suite" >&2; exit 2 ;;

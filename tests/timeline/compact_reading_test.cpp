@@ -17,7 +17,7 @@
 #include "support/capture_builder.hpp"
 #include "support/scratch_directory.hpp"
 #include "timeline/distinct_records.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::compact_reading_test {
 namespace {

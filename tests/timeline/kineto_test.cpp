@@ -16,7 +16,7 @@
 #include "timeline/kineto/json_scanner.hpp"
 #include "timeline/kineto/trace_calls.hpp"
 #include "timeline/kineto/trace_event.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::kineto_test {
 namespace {

@@ -9,7 +9,7 @@
 #include "capture/writer.hpp"
 #include "support/capture_builder.hpp"
 #include "support/scratch_directory.hpp"
-#include "timeline/timeline.hpp"
+#include "timeline/load.hpp"
 
 namespace prof::load_test {
 namespace {

@@ -57,7 +57,7 @@ struct no_range_work {
     std::uint64_t ops = 0;
 };
 
-// What a change of the program would gain, at most (diagnose/diagnosis.hpp).
+// What a change of the program would gain, at most (diagnose/finding.hpp).
 struct priced_change {
     std::string rule{};
     std::string title{};  // ready for a terminal

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "capture/recovery/recovery.hpp"
+#include "capture/recovery/recovery_basis.hpp"
 
 namespace prof {
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/recovery/recovery.hpp"
-#include "capture/gpu_chunks.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
+#include "capture/gpu_chunks.hpp"
 #include "capture/input_file.hpp"
 #include "capture/payload.hpp"
 #include "capture/recovery/gpu_recovery.hpp"
@@ -371,8 +371,6 @@ void rings_file::drops(const recovery_basis& contents, recovery& found) const {
 }
 
 }  // namespace
-
-chunk recovered_chunk::view() const noexcept { return {type, aux, std::as_bytes(std::span{words}).first(bytes), true}; }
 
 bool is_whole_recovery(std::string_view outcome) noexcept {
     return outcome.find(" recovered from its rings, ") != std::string_view::npos &&

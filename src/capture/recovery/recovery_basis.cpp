@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "capture/recovery/recovery_basis.hpp"
+
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -7,7 +10,6 @@
 #include "base/number.hpp"
 #include "capture/gpu_chunks.hpp"
 #include "capture/payload.hpp"
-#include "capture/recovery/recovery.hpp"
 
 namespace prof {
 namespace {
@@ -28,6 +30,8 @@ std::map<std::uint32_t, std::uint64_t> read_counts(std::string_view text) {
 }
 
 }  // namespace
+
+chunk recovered_chunk::view() const noexcept { return {type, aux, std::as_bytes(std::span{words}).first(bytes), true}; }
 
 void recovery_basis::add(const chunk& delivered) {
     switch (delivered.type) {

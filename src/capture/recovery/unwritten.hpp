@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "capture/input_file.hpp"
-#include "capture/recovery/recovery.hpp"
+#include "capture/recovery/recovery_basis.hpp"
 
 namespace prof {
 

@@ -17,7 +17,7 @@
 #include "analysis/breakdown/launching_places.hpp"
 #include "analysis/projection/call_names.hpp"
 #include "analysis/projection/used_frameworks.hpp"
-#include "diagnose/diagnosis.hpp"
+#include "diagnose/finding.hpp"
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/replay/dependencies.hpp"

@@ -13,7 +13,6 @@
 
 namespace prof {
 
-callback_state callbacks;
 __thread bool this_thread_flushes __attribute__((tls_model("initial-exec"))) = false;
 __thread bool this_thread_gets_buffers __attribute__((tls_model("initial-exec"))) = false;
 
@@ -233,30 +232,11 @@ std::uint64_t cupti_now() noexcept {
 
 // Given no context CUPTI assumes the current one, but the stream may belong to another. So its context is looked up
 // first.
-bool cupti_stream_key(CUstream stream, std::uint64_t& key) noexcept {
-    const auto context_of = callbacks.stream_context.load();
-    CUcontext context = nullptr;
-    if (context_of != nullptr && context_of(stream, &context) != CUDA_SUCCESS) context = nullptr;
-    return cupti_stream_key_in(context, stream, key);
-}
-
 // The pointer may have been loaded before it was withdrawn. A thread that counts itself in before it is withdrawn is
 // waited for.
 bool look_up_stream_key(void* stream, std::uint64_t& key) noexcept {
     const threads_inside::scope here(callbacks.in_calls);
     return stream_key_lookup.load() != nullptr && cupti_stream_key(static_cast<CUstream>(stream), key);
-}
-
-bool cupti_stream_key_in(CUcontext context, CUstream stream, std::uint64_t& key) noexcept {
-    const auto stream_id = callbacks.stream_id.load();
-    const auto context_id = callbacks.context_id.load();
-    std::uint32_t context_number = 0;
-    std::uint32_t stream_number = 0;
-    if (stream_id == nullptr || context_id == nullptr) return false;
-    if (context != nullptr && context_id(context, &context_number) != CUPTI_SUCCESS) return false;
-    if (stream_id(context, stream, 0, &stream_number) != CUPTI_SUCCESS) return false;
-    key = stream_key(context_number, stream_number);
-    return true;
 }
 
 }  // namespace prof

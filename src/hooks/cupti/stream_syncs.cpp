@@ -2,7 +2,7 @@
 #include "hooks/cupti/stream_syncs.hpp"
 
 #include "base/clock.hpp"
-#include "hooks/cupti/callbacks.hpp"
+#include "hooks/cupti/callback_state.hpp"
 #include "record/label.hpp"
 
 namespace prof {

@@ -59,11 +59,10 @@ def expected(rows, most):
     parent, kept = parents(rows), chosen(rows, most)
     folds = {}
     for index in range(len(rows)):
-        at, is_outermost = index, True
+        at = index
         if index in kept:
             continue
         while at is not None and at not in kept:
-            is_outermost = at == index
             at = parent[at]
         folds.setdefault(at, []).append((rows[index], parent[index] == at))
     lines = []

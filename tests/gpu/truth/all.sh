@@ -60,7 +60,7 @@ launches_by_the_gpu() {
     "$prof" run -o "$to/captures" -- "$device_launches" --journal "$to/journal.json" || return
     local captures=("$to"/captures/*.prof)
     for report in gpu-projection kernels; do
-        "$prof" report "${captures[0]}" --report $report --fold all --format json >"$to/${report#gpu-}.json" || return
+        "$prof" report "${captures[0]}" --report "$report" --fold all --format json >"$to/${report#gpu-}.json" || return
     done
     "$prof" report "${captures[0]}" >"$to/summary.txt" || return
     python3 -B "$here/../check_device_launches.py" --journal "$to/journal.json" --projection "$to/projection.json" \

@@ -9,7 +9,6 @@ functions of this file, and may be compiling meanwhile.
 import collections
 import ctypes
 import os
-import sys
 import weakref
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).

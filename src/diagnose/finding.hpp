@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to change in a program, and how much shorter its steps could be: few findings, each with its price. Plain data,
+// which diagnose() (diagnosis.hpp) makes.
+//
+// A price is a ceiling: the recorded dependencies are replayed with the cause gone (replay/replay.hpp), and with
+// nothing in its place. Prices of several findings do not add up; `together_ns` is the price of all of them at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace prof {
+
+enum class confidence : std::uint8_t { low, medium, high };
+std::string_view to_string(confidence value) noexcept;
+
+// A place that a finding is made of, with its own share of the cost.
+struct finding_part {
+    std::string what{};        // "cudaStreamSynchronize, forward/loss"
+    std::int64_t cost_ns = 0;  // in all steps
+    std::uint64_t count = 0;   // calls (a launch with the time before it), stretches or operations, in all steps
+    std::int64_t longest_ns = 0;
+    std::int64_t longest_at_ns = 0;  // on the timeline's clock
+};
+
+struct finding {
+    std::string rule{};        // "synchronization"
+    std::string title{};       // "the host waits for the GPU in cudaStreamSynchronize, in forward/loss"
+    std::int64_t cost_ns = 0;  // of all steps: how long it takes, wherever it lies
+    std::int64_t gain_ns = 0;  // of all steps: by how much they would be shorter, at most
+    std::uint64_t steps = 0;   // in so many of them
+    confidence trust = confidence::medium;
+    std::string bound{};                // what the price leaves out, or assumes
+    std::vector<finding_part> parts{};  // dearest first
+    // The modules with the most of the time that it would save, "GPT2.h.*.attn (62 %)"; empty: not in modules, or none
+    // were recorded.
+    std::vector<std::string> modules{};
+    std::vector<std::string> advice{};  // what to try, in the words of PyTorch, JAX or CUDA
+};
+
+// A share of the critical path.
+struct path_share {
+    std::string kind{};    // "kernels", "host code"
+    std::string where{};   // the phase of an operation, or the place on the host; "": outside ranges
+    std::string module{};  // "GPT2.h.*.attn"; "": outside modules, or none were recorded
+    std::int64_t total_ns = 0;
+};
+
+struct diagnosis {
+    bool has_steps = false;           // else it is of all the time that was recorded, as one step
+    std::uint64_t steps = 0;          // 0: nothing could be examined, and `not_looked` says why
+    std::uint64_t warm_up = 0;        // steps left out before them
+    double step_ns = 0;               // mean of their lengths (whole_step::length_ns), as in every report
+    std::int64_t wall_ns = 0;         // their lengths added
+    std::int64_t replayed_ns = 0;     // the replay without a change; about wall_ns
+    std::int64_t together_ns = 0;     // the price of all findings at once
+    double least_share = 0;           // of a step: what gains less is no finding,
+    double least_ns = 0;              // which is so much: of the median step, or of the mean if that is shorter
+    std::vector<finding> findings{};  // dearest first
+    std::int64_t path_ns = 0;         // length of the critical path; about wall_ns
+    std::int64_t unexplained_ns = 0;  // of the path: waits for a reason that was not recorded
+    std::vector<path_share> path{};   // largest first; adds up to path_ns
+    bool path_has_modules = false;
+    std::string no_modules{};               // why the path has none; "": it has, or the program can have none
+    std::string bound_by{};                 // "kernels (84 % of the critical path), most of all in backward"
+    std::vector<std::string> looked{};      // rules that found nothing
+    std::vector<std::string> remarks{};     // what limits the trust in the prices
+    std::vector<std::string> not_looked{};  // "communication: …, because …" with the option that records it
+
+    // Of a step.
+    double per_step(std::int64_t total_ns) const noexcept {
+        return steps == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(steps);
+    }
+    double share_of(std::int64_t total_ns) const noexcept { return step_ns > 0 ? per_step(total_ns) / step_ns : 0; }
+};
+
+}  // namespace prof
