@@ -299,10 +299,11 @@ void path_shares::add(const dependency_graph& graph) { sharer_->add(graph); }
 void path_shares::finish(diagnosis& out) { sharer_->finish(out); }
 
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
-                                             std::string_view step_function, const whole_steps* steps) {
+                                             std::string_view step_function, const whole_steps* steps,
+                                             const timeline* original) {
     if (data.ops.empty() || data.api_calls.empty()) return {};
     examined_steps examined(data, att, step_function, steps);
-    module_texts modules(data, att);
+    module_texts modules(data, att, original != nullptr ? *original : data);
     path_sharer sharer(examined, att, modules);
     std::vector<named_piece> out;
     for (std::size_t part = 0; part < examined.parts(); ++part) {

@@ -71,8 +71,9 @@ public:
                 visit(at);
                 return;
             }
-            if (shared != npos) visit(shared);
-            shared = above(range);
+            const std::uint32_t around = above(range);  // the same for all that share it
+            if (shared != npos && shared != around) visit(shared);
+            shared = around;
         });
         if (shared != npos) visit(shared);
     }

@@ -17,8 +17,6 @@
 namespace prof {
 namespace {
 
-constexpr std::string_view other_text = "other";
-constexpr std::string_view mixed_text = "mixed fusions";
 constexpr std::string_view unnamed_text = "unnamed operations";
 // Most functions that may be compiled at one time, each on its own thread.
 constexpr std::size_t most_compiling = 64;
@@ -182,7 +180,7 @@ private:
                                         range.hlo_op.find("fusion") != std::string_view::npos;
             }
             out.phase = out.kind_of_phase == xla_phase::none ? operation.scope() : to_string(out.kind_of_phase);
-            if (out.phases.is_of_several()) out.phase = out.phases.text(other_text);
+            if (out.phases.is_of_several()) out.phase = out.phases.text(xla_other_text);
         }
         return out;
     }
@@ -317,7 +315,7 @@ private:
         if (text.is_container || !module_at(here.module).has_phases) return;
         const std::uint32_t around = range.parent == here.module ? npos : thunk_phase(range.parent);
         std::string_view phase = text.phase;
-        if (phase.empty()) phase = !text.is_named ? unnamed_text : text.is_of_unknown_mix ? mixed_text : other_text;
+        if (phase.empty()) phase = !text.is_named ? unnamed_text : text.is_of_unknown_mix ? xla_other_fusions_text : xla_other_text;
         const std::uint32_t name = !text.is_named && around != npos ? row_names_[around] : name_id(phase);
         const auto [found, is_new] = first_of_phase_.try_emplace({here.module, here.in_container, name}, i);
         if (is_new) make_row(i, data_.name(name));
