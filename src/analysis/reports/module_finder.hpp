@@ -55,6 +55,8 @@ public:
     // From now on only ranges with these indices are known, as if there were no others.
     void look_at(std::size_t first_range, std::size_t end_range);
     const std::vector<std::string>& paths() const noexcept { return xla_.paths; }
+    // Whether nothing but XLA's operations was recorded.
+    bool is_of_xla() const noexcept { return !has_calls_ && !xla_.paths.empty(); }
     // Whether an operation of XLA's has a scope, be it a module.
     bool has_scopes() const noexcept { return std::find(has_scopes_.begin(), has_scopes_.end(), true) != has_scopes_.end(); }
 

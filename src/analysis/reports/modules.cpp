@@ -51,7 +51,7 @@ public:
         tree.fold();
     }
 
-    bool is_of_xla() const { return finder_.calls().empty() && !finder_.paths().empty(); }
+    bool is_of_xla() const { return finder_.is_of_xla(); }
     bool has_scopes() const { return finder_.has_scopes(); }
 
     module_tree tree;
