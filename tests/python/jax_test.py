@@ -58,14 +58,13 @@ class Annotations(unittest.TestCase):
                 for row in report["rows"] if row["instances"] and "compilation" not in row["path"].split("/")}
 
     def test_steps_and_ranges(self):
-        self.assertEqual(self.rows("steps"), {
-            "step": (3, "observed"), "step/train #": (3, ""), "step/train #/batch": (3, ""),
-            "step/train #/update": (3, "")})
+        # The annotation and the step are the same thing.
+        self.assertEqual(self.rows("steps"), {"train #": (3, ""), "train #/batch": (3, ""), "train #/update": (3, "")})
         self.assertEqual((self.step["steps"], self.step["ended_by"]), (1, "annotations"))  # not the first, nor the last
 
     def test_steps_of_a_schedule(self):
         rows = self.rows("steps", "--step-range", "step", "--capture-range", "steps", "--steps", "1-2")
-        self.assertEqual(rows["step/train #/batch"], (2, ""))
+        self.assertEqual(rows["train #/batch"], (2, ""))
 
     def test_other_ranges_are_the_steps(self):
         self.assertEqual(self.rows("steps", "--step-range", "train 0"), {
