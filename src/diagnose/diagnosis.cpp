@@ -38,9 +38,11 @@ constexpr double least_recording = 0.02;  // of a step: recording that makes it 
 // else each alone would gain little, since another holds the steps up then.
 constexpr double least_separate = 0.7;
 
-std::string why_no_modules(const timeline& data, const frameworks& used) {
+std::string why_no_modules(const timeline& data, const frameworks& used, bool has_scopes) {
     if (used.has_torch) return fmt::format("modules were not recorded: {}", what_records_modules(data));
-    return used.has_jax ? "no operation of XLA's has the name of a module (docs/guide/jax.md)" : "";
+    if (!used.has_jax) return {};
+    if (!has_scopes) return std::string(no_scopes_text);
+    return "the path has no modules: JAX names those of GPU operations, not those of host code (--report modules)";
 }
 
 // How long the GPU was behind the host at the edges of the steps, which is no time of theirs.
@@ -108,6 +110,7 @@ public:
                  .used = frameworks_of(data, !options.step_function.empty()),
                  .call_name = options.call_name},
           att_(att),
+          original_(options.original != nullptr ? *options.original : data),
           out_(out) {
         input_.is_found = [this](std::string_view rule) {
             return std::any_of(found_.begin(), found_.end(), [&](const priced& each) { return each.of.rule == rule; });
@@ -115,6 +118,8 @@ public:
     }
 
     const frameworks& used() const noexcept { return input_.used; }
+    // REQUIRES: add_all_together(). Whether operations of XLA's have scopes.
+    bool has_scopes() const noexcept { return has_scopes_; }
 
     // What the replay says of the steps as they are. False: they have no length.
     bool look() {
@@ -147,7 +152,8 @@ public:
     // REQUIRES: run(). Sets what the findings have together, their modules, the path and, if it is wanted, what
     // recording costs.
     void add_all_together(bool wants_recording_cost) {
-        module_texts modules(data_, att_);
+        module_texts modules(data_, att_, original_);
+        has_scopes_ = modules.has_scopes();
         path_shares path(examined_, att_, modules);
         std::vector<finding_modules> of_findings(found_.size());
         gain_request all;
@@ -539,6 +545,8 @@ private:
     numbered_groups<gpu_group, gpu_group::key> gpu_;
     rule_input input_;
     const attribution& att_;
+    const timeline& original_;
+    bool has_scopes_ = false;
     diagnosis& out_;
     std::optional<examined_part> only_part_;
     std::vector<part_figures> of_parts_;
@@ -692,7 +700,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     if (depends_on_edges || is_clock_off(data)) {
         for (finding& each : out.findings) each.trust = confidence::low;
     }
-    if (!out.path_has_modules) out.no_modules = why_no_modules(data, of.used());
+    if (!out.path_has_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }

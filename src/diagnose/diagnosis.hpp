@@ -23,6 +23,8 @@ inline constexpr double default_least_share = 0.01;
 struct diagnosis_options {
     double least_share = default_least_share;
     std::string step_function{};  // of a shown_timeline (xla_phases.hpp); "" if there is none
+    // The timeline before it had phases of XLA; null: it has none.
+    const timeline* original = nullptr;
     // What a CUDA call is called, by its domain and callback id.
     call_namer call_name{};
     // The steps to examine, which must outlive the call; null: those of the timeline, without the warm-up.

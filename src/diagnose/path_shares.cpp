@@ -74,9 +74,11 @@ public:
             shares[{key.kind, text_of(key.where), *key.module}] += ns;
             out.path_ns += ns;
         }
-        out.path_has_modules = modules_.is_recorded();
+        // Scopes of XLA's operations are known of the GPU alone, which the path need not go through.
+        out.path_has_modules = modules_.is_recorded() && !modules_.is_of_xla();
         for (const auto& [key, ns] : shares) {
             out.path.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), ns});
+            out.path_has_modules |= modules_.has_scopes() && !std::get<2>(key).empty();
         }
         std::stable_sort(out.path.begin(), out.path.end(),
                          [](const path_share& a, const path_share& b) { return a.total_ns > b.total_ns; });
@@ -299,10 +301,11 @@ void path_shares::add(const dependency_graph& graph) { sharer_->add(graph); }
 void path_shares::finish(diagnosis& out) { sharer_->finish(out); }
 
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
-                                             std::string_view step_function, const whole_steps* steps) {
+                                             std::string_view step_function, const whole_steps* steps,
+                                             const timeline* original) {
     if (data.ops.empty() || data.api_calls.empty()) return {};
     examined_steps examined(data, att, step_function, steps);
-    module_texts modules(data, att);
+    module_texts modules(data, att, original != nullptr ? *original : data);
     path_sharer sharer(examined, att, modules);
     std::vector<named_piece> out;
     for (std::size_t part = 0; part < examined.parts(); ++part) {

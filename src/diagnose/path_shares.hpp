@@ -45,6 +45,7 @@ struct named_piece {
 };
 // The critical path of the steps of a timeline; empty if it has no launches. The arguments are those of diagnose().
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,
-                                             std::string_view step_function = {}, const whole_steps* steps = nullptr);
+                                             std::string_view step_function = {}, const whole_steps* steps = nullptr,
+                                             const timeline* original = nullptr);
 
 }  // namespace prof

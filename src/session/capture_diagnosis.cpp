@@ -27,6 +27,7 @@ diagnosis diagnosed(const projected_timeline& shown, double least_share, const w
     return diagnose(shown.data(), shown.att(),
                     {.least_share = least_share,
                      .step_function = shown.step_function(),
+                     .original = &shown.original(),
                      .call_name = call_names(shown.data()),
                      .steps = steps,
                      .is_sample = is_sample});

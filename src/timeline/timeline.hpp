@@ -69,6 +69,8 @@ struct timeline_range {
     bool is_operator : 1 = false;        // made by PyTorch (an operator, a backward node): not used in attribution
     bool is_replayed_alike : 1 = false;  // work of a graph captured in it is not kept apart from work launched in it
     bool is_module : 1 = false;          // a call of a module (module_domain): not used in attribution either
+    bool is_execution : 1 = false;       // of a jitted function that is not the step
+    bool has_phases : 1 = false;         // such an execution, of a function that has forward, backward or recompute
 
     bool takes_part() const noexcept { return !is_operator && !is_module; }  // used in attribution
     // The end of the part that encloses what happens on its thread.

@@ -39,18 +39,34 @@ ENTRY %main.9 (w: f32[4,8]) -> f32[4] {
 
 class Names(unittest.TestCase):
     def test_those_that_xla_leaves_out(self):
-        found = dict(prof_jax.names_left_out(HLO))
+        found = dict(prof_jax.names_left_out(prof_jax.instructions_of(HLO)))
         # The first is inside the second, and no operation of its own.
         self.assertEqual(found, {"reduce.1": "jit(f)/transpose(jvp(a/b))/down/reduce_sum",
                                  "input_reduce_fusion": "jit(f)/transpose(jvp(a/b))"})
 
     def test_texts_without_percent_signs(self):
-        found = dict(prof_jax.names_left_out(HLO.replace("%", "")))
+        found = dict(prof_jax.names_left_out(prof_jax.instructions_of(HLO.replace("%", ""))))
         self.assertEqual(found["input_reduce_fusion"], "jit(f)/transpose(jvp(a/b))")
 
     def test_what_is_no_module(self):
         for text in ("", "\n", HLO[:700], HLO.replace("{\n", "\n"), "x {\n x = calls=x\n}\n", HLO.replace("region_0.1", "fused_computation")):
-            list(prof_jax.names_left_out(text))
+            list(prof_jax.names_left_out(prof_jax.instructions_of(text)))
+            list(prof_jax.phases_left_out(prof_jax.instructions_of(text)))
+
+    def test_phases_of_fusions(self):
+        def phases(text):
+            return dict(prof_jax.phases_left_out(prof_jax.instructions_of(text)))
+        self.assertEqual(phases(HLO), {})  # both fusions' common names have a phase
+        update = HLO.replace("jit(f)/transpose(jvp(a/b))/up/mul", "jit(f)/optimizer/mul")
+        self.assertEqual(phases(update), {"input_reduce_fusion": {"backward", "other"}})
+        joined = HLO.replace("jit(f)/jvp(M)/mul", "jit(f)/jvp(M)/mul;jit(f)/sub")  # one operation made of two
+        self.assertEqual(phases(joined), {"loop_add_fusion.1": {"forward", "other"}})
+
+    def test_phase_of_a_name(self):
+        for name, phase in (("jit(f)/jvp(M)/up/add", "forward"), ("jit(f)/transpose(jvp(M))/add", "backward"),
+                            ("jit(f)/transpose(jvp(M))/checkpoint/rematted_computation/add", "recompute"),
+                            ("jit(f)/transpose", "other"), ("jit(jvp(x))", "other"), ("w", "other"), ("", "other")):
+            self.assertEqual(prof_jax.phase_of(name), phase, name)
 
     def test_common_beginning(self):
         self.assertEqual(prof_jax.common(["jit(f)/a/b", "jit(f)/a/c"]), "jit(f)/a")

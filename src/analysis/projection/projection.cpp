@@ -197,6 +197,7 @@ private:
             row.is_captured = n.is_captured;
             row.merged_names = n.names.doubtful();
             row.is_observed = n.is_observed;
+            row.is_execution = n.is_execution;
             row.gpu_child_ns = row.gpu_sum_ns - row.gpu_self_ns;
             row.gpu_busy_ns = busy_[node].total_ns();
             std::string_view above;

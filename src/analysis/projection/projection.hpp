@@ -30,8 +30,9 @@ struct projection_row {
     std::uint32_t depth = 0;
     std::uint32_t parent = npos;  // index into rows
     row_kind kind = row_kind::range;
-    bool is_captured = false;  // open when a CUDA graph was captured; its instances are in launches of the graph
-    bool is_observed = false;  // a phase that libprof observed, not one of the program's ranges
+    bool is_captured = false;   // open when a CUDA graph was captured; its instances are in launches of the graph
+    bool is_observed = false;   // a phase that libprof observed, not one of the program's ranges
+    bool is_execution = false;  // of a jitted function that is not the step
     std::uint64_t instances = 0;
     std::int64_t host_ns = 0;       // host durations added; 0 if captured
     std::int64_t host_self_ns = 0;  // the same without the ranges directly inside, on the range's own thread

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "analysis/projection/compilation_stages.hpp"
 #include "base/number.hpp"
 #include "base/statistics.hpp"
 
@@ -59,10 +60,13 @@ private:
 };
 
 // The outermost phases and those directly below them are fixed, so that a wait for data, which has no GPU time, is
-// shown.
+// shown. A program may compile and execute any number of functions: their rows are not fixed.
 bool is_fixed(const std::vector<projection_row>& rows, const projection_row& row) noexcept {
-    const bool is_below_phase = row.depth == 1 && rows[row.parent].is_observed;
-    return row.kind != row_kind::range || (row.is_observed && (row.depth == 0 || is_below_phase));
+    if (row.kind != row_kind::range) return true;
+    if (!row.is_observed || row.is_execution) return false;
+    if (row.depth == 0) return true;
+    const projection_row& above = rows[row.parent];
+    return row.depth == 1 && above.is_observed && !above.is_execution && above.path != compilation_phase;
 }
 
 std::vector<weighed_row> weigh(const std::vector<projection_row>& rows, std::uint32_t deepest) {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analysis/projection/compilation_stages.hpp"
 #include "analysis/projection/same_things.hpp"
 
 namespace prof {
@@ -16,6 +17,7 @@ row_tree::row_tree(const timeline& data, const attribution& att, const fold_rule
         keeps_name_ = att.keeps_name;
         replayed_keeps_name_ = att.replayed_keeps_name;
     }
+    if (rule_.mode != fold_mode::none) join_stages();
     build();
     if (join_same_things()) build();
     if (rule_.mode == fold_mode::none) return;
@@ -46,11 +48,22 @@ void row_tree::build() {
     }
 }
 
+void row_tree::join_stages() {
+    const std::vector<std::uint32_t> stages = compilation_stages(data_);
+    for (std::uint32_t i = 0; i < stages.size(); ++i) {
+        if (stages[i] == npos || att_.hidden.contains(data_.ranges[stages[i]])) continue;
+        is_in_stage_.resize(data_.ranges.size());
+        is_in_stage_[i] = 1;
+    }
+    is_inner_ = is_in_stage_;
+}
+
 // Whether a row is now shared.
 bool row_tree::join_same_things() {
     const std::vector<std::uint32_t> outer_of = same_things(data_, att_, *this);
     if (outer_of.empty()) return false;
-    is_inner_.assign(data_.ranges.size(), 0);
+    is_inner_ = is_in_stage_;
+    is_inner_.resize(data_.ranges.size());
     named_by_.resize(data_.ranges.size());
     std::iota(named_by_.begin(), named_by_.end(), 0U);
     std::vector<std::uint32_t> name_of(nodes_.size(), npos);  // by node of the outer ones: an inner range
@@ -172,6 +185,7 @@ std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, b
                           .captured_ns = INT64_MAX,
                           .is_captured = is_captured,
                           .is_observed = is_observed,
+                          .is_execution = range.is_execution,
                           .has_number = entry.text.find('#') != std::string::npos});
         ambiguous_.push_back(parent == npos ? std::uint8_t{0} : ambiguous_[parent]);
     }

@@ -7,7 +7,8 @@
 // decision holds for all that is below "layer 0" and "layer 1". Linear in the ranges; twice the cost if built twice.
 //
 // A phase and a range of the program's own that are the same thing (same_things.hpp) share the row of the outer one,
-// with the name that the program gave. The inner range has no node.
+// with the name that the program gave. The inner range has no node. Nor has what JAX does to compile a function
+// (compilation_stages.hpp), with all that is inside: it shares the row `compilation`, unless nothing is folded.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,10 @@ public:
         std::int64_t first_ns = 0;     // start of the first instance; for a captured range, of the launch
         std::int64_t captured_ns = 0;  // start of the captured range, which orders rows of one launch
         bool is_captured = false;
-        bool is_observed = false;  // a phase, not one of the program's ranges
-        bool has_number = false;   // its text may have a folded number
-        merged_names names{};      // of its instances, if has_number
+        bool is_observed = false;   // a phase, not one of the program's ranges
+        bool is_execution = false;  // of a jitted function that is not the step
+        bool has_number = false;    // its text may have a folded number
+        merged_names names{};       // of its instances, if has_number
     };
 
     // Nodes that always exist.
@@ -49,6 +51,7 @@ public:
     // By range; npos for start/end ranges, which are in no tree, and for those that share the row of a range around
     // them.
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
+    bool is_in_stage(std::uint32_t range) const noexcept { return !is_in_stage_.empty() && is_in_stage_[range] != 0; }
     // By replayed range.
     std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
     // By range and by replayed range: 1 if its row keeps the numbers in its name because they name different things.
@@ -68,8 +71,9 @@ public:
                 visit(at);
                 return;
             }
-            if (shared != npos) visit(shared);
-            shared = above(range);
+            const std::uint32_t around = above(range);  // the same for all that share it
+            if (shared != npos && shared != around) visit(shared);
+            shared = around;
         });
         if (shared != npos) visit(shared);
     }
@@ -92,6 +96,7 @@ private:
     };
 
     void build();
+    void join_stages();
     bool join_same_things();
     void count_names();
     void keep_different_things_apart();
@@ -120,6 +125,7 @@ private:
     std::unordered_map<std::uint64_t, std::uint32_t> children_;
     // By range; empty if no rows are shared.
     std::vector<std::uint8_t> is_inner_;
+    std::vector<std::uint8_t> is_in_stage_;  // those of them that share the row of a compilation
     std::vector<std::uint32_t> named_by_;
     std::vector<std::uint8_t> keeps_name_;
     std::vector<std::uint8_t> replayed_keeps_name_;

@@ -315,6 +315,26 @@ component read_component(std::string_view text) noexcept {
     return out;
 }
 
+// The parts of a name. XLA gives an operation that it made of several their names, "jit(f)/mul;jit(f)/add": it has the
+// parts that they begin with in common.
+std::vector<std::string_view> common_parts(std::string_view name) {
+    std::vector<std::string_view> common;
+    for (std::size_t begin = 0; begin <= name.size();) {
+        const std::size_t end = std::min(name.find(';', begin), name.size());
+        std::vector<std::string_view> parts = split(name.substr(begin, end - begin));
+        // A scope's name may have a semicolon, too.
+        if (read_component(parts.front()).function.empty()) return split(name);
+        if (begin == 0) {
+            common = std::move(parts);
+        } else {
+            const auto differ = std::mismatch(common.begin(), common.end(), parts.begin(), parts.end());
+            common.erase(differ.first, common.end());
+        }
+        begin = end + 1;
+    }
+    return common.empty() ? split(name) : common;
+}
+
 }  // namespace
 
 xla_range read_xla_range(std::string_view text) noexcept {
@@ -376,9 +396,32 @@ std::string_view to_string(xla_phase phase) noexcept {
     return {};
 }
 
+xla_phase xla_phase_of(std::string_view name) noexcept {
+    for (const xla_phase phase : {xla_phase::forward, xla_phase::backward, xla_phase::recompute}) {
+        if (to_string(phase) == name) return phase;
+    }
+    return xla_phase::none;
+}
+
+xla_phase xla_phase_set::only() const noexcept {
+    for (const xla_phase phase : {xla_phase::forward, xla_phase::backward, xla_phase::recompute}) {
+        if (bits_ == bit(phase)) return phase;
+    }
+    return xla_phase::none;
+}
+
+std::string xla_phase_set::text(std::string_view none) const {
+    std::string out;
+    for (const xla_phase phase : {xla_phase::forward, xla_phase::recompute, xla_phase::backward, xla_phase::none}) {
+        if (!has(phase)) continue;
+        out.append(out.empty() ? "" : " + ").append(phase == xla_phase::none ? none : to_string(phase));
+    }
+    return out;
+}
+
 xla_operation read_xla_operation(std::string_view name) {
     xla_operation out;
-    const std::vector<std::string_view> parts = split(name);
+    const std::vector<std::string_view> parts = common_parts(name);
     const component outermost = read_component(parts.front());
     if (outermost.function.empty()) return out;  // a parameter, or something made by the compiler
     out.function = outermost.function;

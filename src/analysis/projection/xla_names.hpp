@@ -37,7 +37,25 @@ std::string with_prefix(std::string_view prefix, std::string_view name);
 std::string jitted_function(std::string_view module);
 
 enum class xla_phase : std::uint8_t { none, forward, backward, recompute };
-std::string_view to_string(xla_phase phase) noexcept;  // "" for none
+std::string_view to_string(xla_phase phase) noexcept;    // "" for none
+xla_phase xla_phase_of(std::string_view name) noexcept;  // none for any other name
+
+// The phases of a fusion's parts.
+class xla_phase_set {
+public:
+    void add(xla_phase phase) noexcept { bits_ = static_cast<std::uint8_t>(bits_ | bit(phase)); }
+    bool has(xla_phase phase) const noexcept { return (bits_ & bit(phase)) != 0; }
+    bool is_of_several() const noexcept { return (bits_ & (bits_ - 1)) != 0; }
+    xla_phase only() const noexcept;  // none for several
+    // "backward + other": none is called so.
+    std::string text(std::string_view none) const;
+
+private:
+    static constexpr std::uint8_t bit(xla_phase phase) noexcept {
+        return static_cast<std::uint8_t>(1U << static_cast<unsigned>(phase));
+    }
+    std::uint8_t bits_ = 0;
+};
 
 // The parts of an operation's name, such as "jit(train_step)/transpose(jvp(Model))/layer_0/up/dot_general".
 struct xla_operation {
@@ -49,6 +67,8 @@ struct xla_operation {
     std::string path;
     std::string operation;  // "dot_general"; "" if the name ends with a scope, as a fusion's may
 
+    // Whether nothing is known but functions: the common part of names that differ.
+    bool is_bare() const noexcept { return phase == xla_phase::none && path.empty() && operation.empty(); }
     // The outermost element of `path`.
     std::string_view scope() const noexcept { return std::string_view{path}.substr(0, path.find('/')); }
 };

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "analysis/projection/xla_names.hpp"
+#include "base/text.hpp"
 #include "record/label.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::string_view other_text = "other";
 constexpr std::string_view unnamed_text = "unnamed operations";
 // Most functions that may be compiled at one time, each on its own thread.
 constexpr std::size_t most_compiling = 64;
@@ -33,17 +33,19 @@ struct meaning {
     xla_range_kind kind = xla_range_kind::other;
     bool compiles_function = false;  // the range of a thread that waits for a function to be compiled
     bool is_container = false;       // contains the operations of a command buffer
-    bool is_backward = false;
-    std::uint32_t module = npos;  // of a module: index into modules_
-    std::string phase;            // of a thunk: the name of its row; "" if its own name gives none
-    bool is_named = false;        // of a thunk
+    std::uint32_t module = npos;     // of a module: index into modules_
+    std::string phase;               // of a thunk: the name of its row; "" if neither name nor parts give one
+    bool is_named = false;           // of a thunk
+    bool is_of_unknown_mix = false;  // of a fusion: its parts have no scope in common, and are not known
     xla_phase kind_of_phase = xla_phase::none;
-    std::string path;  // of a thunk: its scopes
+    xla_phase_set phases;  // of a thunk's parts
+    std::string path;      // of a thunk: its scopes
 };
 
 struct module_entry {
     std::string name;  // "jit_train_step"
     bool has_phases = false;
+    bool is_differentiated = false;  // it has operations of forward, backward or recompute
     bool has_backward = false;
     std::int64_t gpu_ns = 0;
 };
@@ -61,7 +63,7 @@ public:
         find_compiling();
         choose_rows(steps);
         hide_records_of_replays();
-        change_ranges();
+        change_ranges(steps);
         change_lists();
         let_workers_work_for_compilations();
         return step_function;
@@ -111,17 +113,26 @@ private:
     };
     enum class fate : std::uint8_t { kept, hidden, row };
 
-    // Reads lines of module, operation and the operation's full name, separated by tabs.
+    // The names of operations that XLA leaves out, and the phases of the parts of fusions.
     void read_kept_names() {
-        std::string_view text = data_.property("text.xla_operations");
+        for_each_kept("text.xla_operations",
+                      [&](const operation_key& key, std::string_view name) { kept_names_.try_emplace(key, name); });
+        for_each_kept("text.xla_fusions", [&](const operation_key& key, std::string_view phases) {
+            for (const std::string_view phase : prof::split(phases, ',')) kept_phases_[key].add(xla_phase_of(phase));
+        });
+    }
+    // Reads lines of module, operation and what is said of it, separated by tabs.
+    using operation_key = std::pair<std::string_view, std::string_view>;
+    template <typename TTake>
+    void for_each_kept(const std::string& property, TTake&& take) {
+        std::string_view text = data_.property(property);
         while (!text.empty()) {
             const std::string_view line = text.substr(0, text.find('\n'));
             text.remove_prefix(std::min(text.size(), line.size() + 1));
             const std::size_t first = line.find('\t');
             const std::size_t second = line.find('\t', first + 1);
             if (first == std::string_view::npos || second == std::string_view::npos) continue;
-            kept_names_.try_emplace({line.substr(0, first), line.substr(first + 1, second - first - 1)},
-                                    line.substr(second + 1));
+            take({line.substr(0, first), line.substr(first + 1, second - first - 1)}, line.substr(second + 1));
         }
     }
 
@@ -155,10 +166,20 @@ private:
             out.is_named = range.has_name || kept != kept_names_.end();
             const xla_operation operation = read_xla_operation(
                 kept == kept_names_.end() ? with_prefix(of.prefix, range.name) : std::string{kept->second});
-            out.is_backward = operation.phase == xla_phase::backward;
-            out.phase = operation.phase == xla_phase::none ? operation.scope() : to_string(operation.phase);
             out.kind_of_phase = operation.phase;
             out.path = operation.path;
+            out.phases.add(operation.phase);
+            const auto parts = kept_phases_.find({of.module, range.hlo_op});
+            if (operation.is_bare() && parts != kept_phases_.end()) {
+                out.phases = parts->second;
+                out.is_named = true;
+                out.kind_of_phase = out.phases.only();
+            } else {
+                out.is_of_unknown_mix = out.is_named && operation.is_bare() && !operation.function.empty() &&
+                                        range.hlo_op.find("fusion") != std::string_view::npos;
+            }
+            out.phase = out.kind_of_phase == xla_phase::none ? operation.scope() : to_string(out.kind_of_phase);
+            if (out.phases.is_of_several()) out.phase = out.phases.text(xla_other_text);
         }
         return out;
     }
@@ -179,7 +200,9 @@ private:
             if (text.kind != xla_range_kind::thunk || here.module == npos) continue;
             module_entry& module = module_at(here.module);
             module.has_phases = module.has_phases || !text.phase.empty();
-            module.has_backward = module.has_backward || text.is_backward;
+            module.is_differentiated =
+                module.is_differentiated || text.kind_of_phase != xla_phase::none || text.phases.is_of_several();
+            module.has_backward = module.has_backward || text.phases.has(xla_phase::backward);
         }
     }
     module_entry& module_at(std::uint32_t range) { return modules_[meaning_of(range).module]; }
@@ -291,7 +314,8 @@ private:
         if (text.is_container || !module_at(here.module).has_phases) return;
         const std::uint32_t around = range.parent == here.module ? npos : thunk_phase(range.parent);
         std::string_view phase = text.phase;
-        if (phase.empty()) phase = text.is_named ? other_text : unnamed_text;
+        if (phase.empty())
+            phase = !text.is_named ? unnamed_text : text.is_of_unknown_mix ? xla_other_fusions_text : xla_other_text;
         const std::uint32_t name = !text.is_named && around != npos ? row_names_[around] : name_id(phase);
         const auto [found, is_new] = first_of_phase_.try_emplace({here.module, here.in_container, name}, i);
         if (is_new) make_row(i, data_.name(name));
@@ -322,7 +346,7 @@ private:
         if (stands != npos) marks[stands] = 1;
     }
 
-    void change_ranges() {
+    void change_ranges(std::uint32_t steps) {
         std::uint32_t phases = find_domain(data_, phase_domain);
         if (phases == npos) {
             phases = static_cast<std::uint32_t>(data_.domains.size());
@@ -336,6 +360,11 @@ private:
             if (fates_[i] != fate::row) continue;
             const bool is_phase = places_[i].module != npos && places_[i].module != i;
             if (is_phase) range.end_ns = range.start_ns + added_host_ns_[i];
+            if (places_[i].module == i) {
+                const std::uint32_t module = meaning_of(i).module;
+                range.is_execution = module != steps;
+                range.has_phases = range.is_execution && modules_[module].is_differentiated;
+            }
             range.name = row_names_[i];
             range.domain = static_cast<std::uint16_t>(phases);
             range.is_replayed_alike = is_phase;
@@ -446,7 +475,8 @@ private:
     std::uint32_t domain_;
     std::unordered_map<std::uint64_t, meaning> meanings_;  // key: name of the execution's range << 32 | name
     // Names of operations that XLA's ranges lack: module, operation → name. Views into a property.
-    std::map<std::pair<std::string_view, std::string_view>, std::string_view> kept_names_;
+    std::map<operation_key, std::string_view> kept_names_;
+    std::map<operation_key, xla_phase_set> kept_phases_;  // likewise, of fusions' parts
     std::map<std::string, std::uint32_t> module_numbers_;
     std::vector<module_entry> modules_;
     // The next six are by range.

@@ -20,6 +20,8 @@
 namespace prof {
 
 inline constexpr std::string_view xla_compilation_text = "XLA compilation";
+inline constexpr std::string_view xla_other_text = "other";
+inline constexpr std::string_view xla_other_fusions_text = "other fusions";  // what is in them is not known
 
 // Changes the timeline in place; does nothing if it has no XLA ranges. Returns the function whose executions are the
 // steps ("jit(train_step)"); "" if there is none.
@@ -37,6 +39,7 @@ public:
     }
 
     const timeline& data() const noexcept { return changed_ ? *changed_ : original_; }
+    const timeline& original() const noexcept { return original_; }
     bool is_changed() const noexcept { return changed_.has_value(); }
     const std::string& step_function() const noexcept { return step_function_; }
 

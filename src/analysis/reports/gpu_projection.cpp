@@ -456,9 +456,10 @@ std::optional<step_time_subject> step_time_of(const projected_timeline& shown, c
     // Never destroyed: a thread may still use it while the process ends.
     static const auto& all = *new const step_scope;
     const selected_part* const part = input.selected;
-    if (part == nullptr) return step_time_subject{shown.data(), shown.att(), shown.step_function(), all};
+    if (part == nullptr)
+        return step_time_subject{shown.data(), shown.att(), shown.step_function(), all, shown.original()};
     if (part->has_ranges()) return {};
-    return step_time_subject{part->whole(), part->whole_att(), part->step_function(), part->scope()};
+    return step_time_subject{part->whole(), part->whole_att(), part->step_function(), part->scope(), part->recorded()};
 }
 
 std::string no_step_time(const report_input& input) {
@@ -487,6 +488,42 @@ void name_operators(report_part& out, const timeline& data) {
         fmt::format("; --report pytorch_ops has the {} operator{} of PyTorch", count, count == 1 ? "" : "s");
 }
 
+bool is_of_xla(const timeline& data) {
+    return std::any_of(data.domains.begin(), data.domains.end(),
+                       [](const timeline_domain& domain) { return domain.name == xla_domain; });
+}
+
+// What is neither forward nor backward of a JAX program, and what of it may be both.
+std::string fusion_note(const time_answer& answer) {
+    std::int64_t other_ns = 0;
+    std::int64_t with_gradients_ns = 0;
+    std::int64_t unknown_ns = 0;
+    bool has_phases = false;
+    for (const time_share& share : answer.busy) {
+        const std::string_view what = share.what;
+        has_phases = has_phases || what == "forward" || what == "backward";
+        if (what == xla_other_text) other_ns += share.total_ns;
+        if (what == xla_other_fusions_text) unknown_ns += share.total_ns;
+        if (what.find("backward + ") != std::string_view::npos) with_gradients_ns += share.total_ns;
+    }
+    const std::int64_t busy_ns = time_answer::total(answer.busy);
+    if (!has_phases || busy_ns <= 0 || other_ns + with_gradients_ns + unknown_ns == 0) return {};
+    const auto share = [&](std::int64_t ns) {
+        return fmt::format("{:.1f} %", 100 * static_cast<double>(ns) / static_cast<double>(busy_ns));
+    };
+    std::string out = fmt::format("of the GPU's busy time in steps {} is neither forward nor backward alone",
+                                  share(other_ns + with_gradients_ns + unknown_ns));
+    if (with_gradients_ns != 0 || unknown_ns == 0) {
+        out += fmt::format(": {} are fusions of gradients with other operations, as an update's",
+                           share(with_gradients_ns));
+    }
+    if (unknown_ns == 0) return out;
+    return out + fmt::format(
+                     "; {} (other fusions) may be, as their operations have no scope in common and the capture "
+                     "does not have their names",
+                     share(unknown_ns));
+}
+
 }  // namespace
 
 report_part gpu_projection_part(const projected_timeline& shown, const report_input& input) {
@@ -505,6 +542,10 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
         },
         [&] { broken_down = breakdown_of(shown, input); });
     if (broken_down) out.answer = answer_of(std::move(*broken_down), input);
+    if (out.answer && is_of_xla(shown.data())) {
+        if (std::string note = fusion_note(*out.answer); !note.empty())
+            out.tables.front().notes.push_back(std::move(note));
+    }
     return out;
 }
 

@@ -24,6 +24,8 @@ public:
     explicit projected_timeline(const report_input& input);
 
     const timeline& data() const noexcept { return shown_.data(); }
+    // Before it had phases of XLA.
+    const timeline& original() const noexcept { return shown_.original(); }
     const attribution& att() const noexcept { return made_ ? *made_ : *given_; }
     const std::string& step_function() const noexcept { return shown_.step_function(); }
 
@@ -43,6 +45,7 @@ struct step_time_subject {
     const attribution& att;
     std::string_view step_function;
     const step_scope& scope;
+    const timeline& original;  // before it had phases of XLA
 };
 std::optional<step_time_subject> step_time_of(const projected_timeline& shown, const report_input& input);
 // The line that such a report has instead of rows where there is nothing to report on.

@@ -50,8 +50,8 @@ std::optional<module_work> module_work_of(std::string_view phase) {
     return static_cast<module_work>(found - module_work_names.begin());
 }
 
-module_finder::module_finder(const timeline& data, const attribution& att)
-    : data_(data), att_(att), xla_(find_xla_operations(data)), has_scopes_(with_scopes(xla_.paths)) {
+module_finder::module_finder(const timeline& data, const attribution& att, const timeline& original)
+    : data_(data), att_(att), xla_(find_xla_operations(original)), has_scopes_(with_scopes(xla_.paths)) {
     has_calls_ = std::any_of(data.ranges.begin(), data.ranges.end(), [](const timeline_range& range) {
         return range.is_module && range.style == range_style::push_pop;
     });
@@ -101,6 +101,10 @@ std::optional<module_scopes> module_finder::scopes_of_op(std::uint32_t op) const
     const auto work = work_of_operation(of);
     if (!work || of.path == npos || (!of.computes_gradients && !has_scopes_[of.path])) return {};
     return module_scopes{*work, of.path};
+}
+
+bool module_finder::is_in_no_phase(std::uint32_t op) const {
+    return op < xla_.ops.size() && xla_.ops[op].computes_gradients && xla_.ops[op].phase == xla_phase::none;
 }
 
 maker_of_node module_finder::maker_of(std::uint32_t node) {

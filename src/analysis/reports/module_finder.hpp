@@ -3,6 +3,7 @@
 // One thread; memory linear in the ranges of modules and backward nodes.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,8 +44,10 @@ struct module_of_launch {
 
 class module_finder {
 public:
-    // The arguments must outlive it. Phases that `att` hides are not found.
-    module_finder(const timeline& data, const attribution& att);
+    // The arguments must outlive it. Phases that `att` hides are not found. `original`: the timeline before it had
+    // phases of XLA (shown_timeline), where `data` has them.
+    module_finder(const timeline& data, const attribution& att, const timeline& original);
+    module_finder(const timeline& data, const attribution& att) : module_finder(data, att, data) {}
 
     // Whether modules, or scopes of XLA's operations, were recorded.
     bool is_recorded() const noexcept { return has_calls_ || !xla_.paths.empty(); }
@@ -52,6 +55,12 @@ public:
     // From now on only ranges with these indices are known, as if there were no others.
     void look_at(std::size_t first_range, std::size_t end_range);
     const std::vector<std::string>& paths() const noexcept { return xla_.paths; }
+    // Whether nothing but XLA's operations was recorded.
+    bool is_of_xla() const noexcept { return !has_calls_ && !xla_.paths.empty(); }
+    // Whether an operation of XLA's has a scope, be it a module.
+    bool has_scopes() const noexcept {
+        return std::find(has_scopes_.begin(), has_scopes_.end(), true) != has_scopes_.end();
+    }
 
     // The innermost phase around an operation that modules work in; forward where there is none, as on other threads.
     module_phase phase_of(std::uint32_t op) const;
@@ -61,6 +70,8 @@ public:
     module_of_launch of_launch(std::uint32_t op);
     // Of a JAX program. A function without any scope, as one operation that is called by itself, has no modules.
     std::optional<module_scopes> scopes_of_op(std::uint32_t op) const;
+    // Whether it is of a function that computes gradients, and in no phase of it, or in several.
+    bool is_in_no_phase(std::uint32_t op) const;
     // As module_calls::maker_of.
     maker_of_node maker_of(std::uint32_t node);
     // On the host: of the innermost call of a module, or of the backward node that is executed.
@@ -82,6 +93,11 @@ private:
     };
     std::array<known_maker, 256> makers_{};  // of the nodes that were asked for last
 };
+
+// Why a JAX program has no modules, where no name of its operations has a scope.
+inline constexpr std::string_view no_scopes_text =
+    "no name of XLA's operations has a scope: flax.linen gives them those of its modules, flax.nnx does not; "
+    "jax.named_scope around a module's call does (docs/guide/jax.md)";
 
 // "prof run --modules records them"; of a trace of torch.profiler, what does that there.
 std::string_view what_records_modules(const timeline& data);

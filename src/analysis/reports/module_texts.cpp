@@ -6,7 +6,8 @@
 
 namespace prof {
 
-module_texts::module_texts(const timeline& data, const attribution& att) : data_(data), finder_(data, att) {
+module_texts::module_texts(const timeline& data, const attribution& att, const timeline& original)
+    : data_(data), finder_(data, att, original) {
     // Which names are alike is known when all are.
     std::unordered_set<std::uint32_t> names;
     for (const timeline_range& range : data.ranges) {

@@ -18,10 +18,12 @@ namespace prof {
 
 class module_texts {
 public:
-    // The arguments must outlive it.
-    module_texts(const timeline& data, const attribution& att);
+    // As module_finder's.
+    module_texts(const timeline& data, const attribution& att, const timeline& original);
 
     bool is_recorded() const noexcept { return finder_.is_recorded(); }
+    bool is_of_xla() const noexcept { return finder_.is_of_xla(); }
+    bool has_scopes() const noexcept { return finder_.has_scopes(); }
     // From now on only what is called from `from_ns` until before `to_ns` is known.
     void look_at(std::int64_t from_ns, std::int64_t to_ns);
     // Texts stay where they are; one module has one.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/reports/modules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -49,7 +51,11 @@ public:
         tree.fold();
     }
 
+    bool is_of_xla() const { return finder_.is_of_xla(); }
+    bool has_scopes() const { return finder_.has_scopes(); }
+
     module_tree tree;
+    std::int64_t in_no_phase_ns = 0;
 
 private:
     bool has_range(std::uint32_t range) const { return kept_ == nullptr || kept_->ranges[range] != 0; }
@@ -103,6 +109,7 @@ private:
     }
     void add_xla_op(std::uint32_t index, module_times& phases) {
         const std::optional<module_scopes> scopes = finder_.scopes_of_op(index);
+        if (finder_.is_in_no_phase(index)) in_no_phase_ns += data_.ops[index].end_ns - data_.ops[index].start_ns;
         if (scopes) add_time(index, scopes->work, tree.node_of_scopes(finder_.paths()[scopes->path]), phases);
     }
     void add_time(std::uint32_t op, module_work work, std::uint32_t node, module_times& phases) {
@@ -234,6 +241,15 @@ std::string shown_name(const module_row& row) {
     return out;
 }
 
+// Of functions that compute gradients.
+std::string no_phase_note(const module_table& of, std::int64_t in_rows_ns) {
+    return fmt::format(
+        "{} of these functions' GPU time is in no row, since it is neither forward nor backward, or both: the table of "
+        "ranges has it as other, other fusions, or phases with a plus sign",
+        fmt::format("{:.1f} %", 100 * static_cast<double>(of.in_no_phase_ns) /
+                                    static_cast<double>(of.in_no_phase_ns + in_rows_ns)));
+}
+
 table_column time_column(std::string key, std::string title, int importance = 0) {
     return {std::move(key), std::move(title), quantity::time_ns, importance};
 }
@@ -246,6 +262,9 @@ module_table measure_modules(const timeline& data, const attribution& att, bool 
     out.is_recorded = meter.is_recorded();
     if (!out.is_recorded) return out;
     meter.run(out.phases);
+    out.is_of_xla = meter.is_of_xla();
+    out.has_scopes = meter.has_scopes();
+    out.in_no_phase_ns = meter.in_no_phase_ns;
     row_writer(meter.tree, fold, out.rows).write_roots();
     return out;
 }
@@ -314,8 +333,13 @@ table modules_report(const report_input& input) {
                             " rows of modules that lie deeper are left out; --rows all shows them");
     }
     out.legend = {{"", "Each row has the modules within it."},
-                  {"backward", "backward: of the nodes that autograd made in the module's calls."},
+                  {"backward", modules.is_of_xla ? "backward: of operations under transpose(jvp(...))."
+                                                 : "backward: of the nodes that autograd made in the module's calls."},
                   {"", "* stands for modules of one list and class."}};
+    if (modules.is_of_xla) {
+        if (!modules.has_scopes) out.notes.emplace_back(no_scopes_text);
+        if (modules.in_no_phase_ns > 0) out.notes.push_back(no_phase_note(modules, all_ns));
+    }
     return out;
 }
 

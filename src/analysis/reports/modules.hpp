@@ -43,6 +43,9 @@ struct module_table {
     std::vector<module_row> rows;  // preorder, siblings by first call; then what is no module's
     module_times phases;           // all of them
     bool is_recorded = false;      // else the rows are empty
+    bool is_of_xla = false;        // they are of the names of a JAX program's operations, of which some have scopes
+    bool has_scopes = false;
+    std::int64_t in_no_phase_ns = 0;  // of functions that compute gradients: in no row
 };
 
 // `kept`: of a part, what it has of the timeline; null: all.

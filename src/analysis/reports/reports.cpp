@@ -64,6 +64,8 @@ constexpr report_kind kinds[] = {
      from_table<pytorch_ops_report>, false},
     {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", from_table<modules_report>,
      false, false},
+    {"compilation", "what was compiled, by JAX or torch.compile: how often, how long", from_table<compilation_report>,
+     false},
     {"mfu", "throughput and model FLOPs utilisation, each figure with its source", from_table<mfu_report>, false,
      false},
     {"temporal_breakdown", "GPU busy and idle, from the first operation to the last (HTA's)",

@@ -113,6 +113,8 @@ table cuda_api_sum(const report_input& input);
 table cuda_kern_exec_sum(const report_input& input);
 // counters.cpp
 table counters_report(const report_input& input);
+// compilations.cpp
+table compilation_report(const report_input& input);
 // death.cpp
 table death_report(const report_input& input);
 // pytorch_ops.cpp

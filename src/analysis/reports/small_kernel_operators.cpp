@@ -34,7 +34,8 @@ struct kernel_origin {
 
 class origin_sums {
 public:
-    origin_sums(const timeline& data, const attribution& att) : data_(data), modules_(data, att) {}
+    origin_sums(const timeline& data, const attribution& att, const timeline& original)
+        : data_(data), modules_(data, att, original) {}
 
     bool has_modules() const noexcept { return modules_.is_recorded(); }
 
@@ -128,7 +129,7 @@ table small_kernel_operators_report(const report_input& input) {
     std::optional<small_kernel_list> of;
     std::optional<origin_sums> sums;
     if (subject) {
-        sums.emplace(subject->data, subject->att);
+        sums.emplace(subject->data, subject->att, subject->original);
         of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->scope,
                                 [&](const kernel_in_run& kernel) { sums->add(kernel); });
     }

@@ -116,7 +116,7 @@ private:
     bool may_match(std::uint32_t range) const {
         const timeline_range& of = data_.ranges[range];
         if (of.style == range_style::start_end) return !att_.hidden.contains(of);
-        return tree_.node_of(range) != npos;
+        return tree_.node_of(range) != npos || tree_.is_in_stage(range);
     }
 
     bool accepts(path_pattern& pattern, place at) {

@@ -131,7 +131,7 @@ std::uint32_t step_parts::phase_of(std::uint32_t op) {
         const std::string_view name = data_.name(range.name);
         if (name == step_phase) {
             is_below_step = true;
-        } else if (name != startup_phase) {
+        } else if (name != startup_phase && !(range.has_phases && outermost != nullptr)) {
             outermost = &range;
         }
     };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of its step to which a GPU operation belongs: the outermost phase below the step for which it counts. In a
+// The part of its step to which a GPU operation belongs: the outermost phase below the step for which it counts, which
+// the execution of a jitted function is only for what lies in none of the function's own phases. In a
 // capture without phases, the outermost of the program's ranges inside the step; where it is in none, `backward` if a
 // backward node of PyTorch launched it, and `forward` if an operator did for which autograd made a node. One thread.
 #pragma once
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/compilation_stages.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "record/range_name.hpp"
 #include "timeline/timeline.hpp"
@@ -21,7 +23,6 @@ namespace prof {
 
 inline constexpr std::string_view step_phase = "step";
 inline constexpr std::string_view startup_phase = "startup";
-inline constexpr std::string_view compilation_phase = "compilation";
 
 // Whether the name that a user has chosen means the range: its own name, its name with # for numbers, or a shell
 // pattern.

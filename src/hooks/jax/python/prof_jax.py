@@ -8,7 +8,8 @@ While JAX traces, lowers or compiles a function there is a phase `compilation`; 
 last. JAX measures these stages for its listeners (jax.monitoring), which are called at a stage's end. libprof needs the
 beginning, too, so it replaces the function that makes the context manager around each stage.
 
-The names of operations that are missing in XLA's own ranges are stored with the capture.
+The names of operations that are missing in XLA's own ranges, and the phases of what XLA fused across them, are stored
+with the capture.
 """
 import atexit
 import ctypes
@@ -130,10 +131,19 @@ def common(names):
     return "/".join(shared or [])
 
 
-def names_left_out(text):
-    """Yields the instructions of an HLO module that get no name from XLA, each with the common prefix of its parts'
-    names. XLA itself uses the prefix that all parts share; a reduction's function has a name of its own, which hides
-    the prefix."""
+def phase_of(name):
+    """As libprof reads a name (analysis/projection/xla_names.cpp)."""
+    parts = split(name)[1:]
+    if "rematted_computation" in parts:
+        return "recompute"
+    if any("transpose(" in part and "jvp(" in part for part in parts):
+        return "backward"
+    return "forward" if any("jvp(" in part for part in parts) else "other"
+
+
+def instructions_of(text):
+    """Yields the fusions, and what else calls computations, of an HLO module: the instruction, the names of its parts,
+    those of the functions that these apply."""
     computations, here = {}, None  # name -> its instructions: name, own name, computations that it calls
     for line in text.split("\n"):
         if here is None or not line.startswith(" "):
@@ -149,15 +159,30 @@ def names_left_out(text):
     for instructions in computations.values():
         for instruction in instructions:
             if instruction[2]:
-                parts, applied = names_in(instruction, computations, known)
-                of_functions = [name for name in parts if "(" in name.split("/")[0]]
-                if of_functions and not common(parts | applied):
-                    yield instruction[0], common(of_functions)
+                yield instruction[0], *names_in(instruction, computations, known)
+
+
+def names_left_out(instructions):
+    """Yields those that get no name from XLA, each with the common prefix of its parts' names. XLA itself uses the prefix
+    that all parts share; a reduction's function has a name of its own, which hides the prefix."""
+    for instruction, parts, applied in instructions:
+        of_functions = [name for name in parts if "(" in name.split("/")[0]]
+        if of_functions and not common(parts | applied):
+            yield instruction, common(of_functions)
+
+
+def phases_left_out(instructions):
+    """Yields those whose common prefix has no phase, each with the phases of its parts."""
+    for instruction, parts, _ in instructions:
+        of_functions = [name for name in parts if "(" in name.split("/")[0]]
+        if of_functions and phase_of(common(of_functions)) == "other":
+            yield instruction, {phase_of(name) for name in of_functions}
 
 
 def names_in(instruction, computations, known, depth=0):
     """The names of an instruction's parts, and of the functions that these apply."""
-    parts, applied = {instruction[1]} - {""}, set()
+    # XLA joins the names of operations of which it made one.
+    parts, applied = set(instruction[1].split(";")) - {""}, set()
     for how, called in instruction[2]:
         if called not in known and depth < 8:
             known[called] = (set(), set())
@@ -175,7 +200,7 @@ class Names:
     ends."""
 
     def __init__(self):
-        self.kept, self.bytes_read, self.seconds = {}, 0, 0.0
+        self.kept, self.phases, self.bytes_read, self.seconds = {}, {}, 0, 0.0
         self.native = None
 
     def on_compiled(self):
@@ -205,17 +230,24 @@ class Names:
         if self.bytes_read + len(text) > MOST_BYTES_READ:
             return
         self.bytes_read += len(text)
-        for instruction, name in names_left_out(text):
+        instructions = list(instructions_of(text))
+        for instruction, name in names_left_out(instructions):
             key = module.name + "\t" + instruction
             self.kept[key] = common([self.kept.get(key, name), name])
+        for instruction, phases in phases_left_out(instructions):
+            self.phases.setdefault(module.name + "\t" + instruction, set()).update(phases)
         self.seconds += time.monotonic() - begin
 
     def save(self):
-        text = "\n".join(key + "\t" + name for key, name in self.kept.items() if name).encode("utf-8", "replace")
+        self.keep(b"xla_operations", self.kept)
+        self.keep(b"xla_fusions", {key: ",".join(sorted(phases)) for key, phases in self.phases.items()})
+
+    def keep(self, what, lines):
+        text = "\n".join(key + "\t" + name for key, name in lines.items() if name).encode("utf-8", "replace")
         if len(text) > MOST_BYTES_KEPT:
             text = text[:text.rindex(b"\n", 0, MOST_BYTES_KEPT)]
         if text:
-            self.native.keep_text(b"xla_operations", text)
+            self.native.keep_text(what, text)
 
     def complete(self):
         """The names belong to the recording that ends."""
