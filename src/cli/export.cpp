@@ -60,9 +60,8 @@ trace_track critical_path_track(const timeline& data, const attribution_options&
         chosen = choose_whole_steps(shown.data(), shown.att(), request, !shown.step_function().empty());
     }
     trace_track out{.name = "critical path", .category = "critical_path"};
-    for (named_piece& piece :
-         named_critical_path(shown.data(), shown.att(), shown.step_function(), chosen ? &*chosen : nullptr,
-                             &shown.original())) {
+    for (named_piece& piece : named_critical_path(shown.data(), shown.att(), shown.step_function(),
+                                                  chosen ? &*chosen : nullptr, &shown.original())) {
         out.slices.push_back(
             {piece.start_ns, piece.end_ns, std::move(piece.kind), std::move(piece.where), std::move(piece.module)});
     }

@@ -112,8 +112,9 @@ TEST(JaxRows, HaveOneRowForCompilation) {
     const table compiled = find_report("compilation")->make({.data = data}).tables.front();
     std::vector<std::string> out;
     for (const table_row& row : compiled.rows) {
-        out.push_back(std::get<std::string>(row[0].value) + ' ' + std::to_string(std::get<std::uint64_t>(row[1].value)) +
-                      " host " + std::to_string(std::get<std::int64_t>(row[2].value)) + " gpu " +
+        out.push_back(std::get<std::string>(row[0].value) + ' ' +
+                      std::to_string(std::get<std::uint64_t>(row[1].value)) + " host " +
+                      std::to_string(std::get<std::int64_t>(row[2].value)) + " gpu " +
                       std::to_string(std::get<std::int64_t>(row[7].value)));
     }
     EXPECT_THAT(out, ElementsAre("add 1 host 18 gpu 15", "mul 0 host 6 gpu 5"));
@@ -136,7 +137,8 @@ TEST(JaxRows, DivideAStepByThePhasesOfItsFunctions) {
     program p;
     p.steps([&](std::uint64_t at) {
         p.main.push(at, "behind one more range");
-        p.execute(at + 1, "f", {"jit(f)/jvp(M)/add", "jit(f)/transpose(jvp(M))/add", "jit(f)/optimizer/mul", "jit(f)/mul"});
+        p.execute(at + 1, "f",
+                  {"jit(f)/jvp(M)/add", "jit(f)/transpose(jvp(M))/add", "jit(f)/optimizer/mul", "jit(f)/mul"});
         p.main.pop(at + 50);
         p.execute(at + 100, "g", {"jit(g)/transpose(jvp(N))/add"});  // another one with gradients
         p.execute(at + 200, "evaluate", {"jit(evaluate)/M/add"});    // none: it is one part
@@ -159,10 +161,11 @@ TEST(JaxRows, TellWhatFusionsAreOf) {
     });
     EXPECT_THAT(p.parts(), testing::UnorderedElementsAre("forward 10", "backward + other 10", "other 20", "backward 10",
                                                          "forward + backward 10", "other fusions 10", "optimizer 10"));
-    EXPECT_THAT(p.notes_of("gpu-projection"),
-                ElementsAre("of the GPU's busy time in steps 50.0 % is neither forward nor backward alone: 12.5 % are "
-                            "fusions of gradients with other operations, as an update's; 12.5 % (other fusions) may be, "
-                            "as their operations have no scope in common and the capture does not have their names"));
+    EXPECT_THAT(
+        p.notes_of("gpu-projection"),
+        ElementsAre("of the GPU's busy time in steps 50.0 % is neither forward nor backward alone: 12.5 % are "
+                    "fusions of gradients with other operations, as an update's; 12.5 % (other fusions) may be, "
+                    "as their operations have no scope in common and the capture does not have their names"));
 }
 
 // However many functions are executed before them, the rows of the step are shown.

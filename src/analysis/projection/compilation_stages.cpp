@@ -12,7 +12,8 @@ struct verb {
     std::string_view text;
     compilation_work work;
 };
-constexpr std::array verbs = {verb{"tracing ", compilation_work::tracing}, verb{"lowering ", compilation_work::lowering},
+constexpr std::array verbs = {verb{"tracing ", compilation_work::tracing},
+                              verb{"lowering ", compilation_work::lowering},
                               verb{"compiling ", compilation_work::compiling}};
 
 }  // namespace

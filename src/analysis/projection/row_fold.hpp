@@ -3,9 +3,9 @@
 //
 // A table with few rows is shown whole. Of a larger one, the rows with the most GPU time are kept (ties: the most host
 // time), with all rows above them. The fixed rows, the outermost phases (startup, step) and those directly below them
-// are always kept, but for executions of a jitted function, and for what is compiled. The rows that are left out under a row, or at the outermost level, become one row there with the sum
-// of their self times. So the self column adds up as that of all rows does, unless a depth is given. Pure functions; n
-// log n in the rows.
+// are always kept, but for executions of a jitted function, and for what is compiled. The rows that are left out under
+// a row, or at the outermost level, become one row there with the sum of their self times. So the self column adds up
+// as that of all rows does, unless a depth is given. Pure functions; n log n in the rows.
 #pragma once
 
 #include <cstddef>

@@ -36,8 +36,8 @@ public:
         bool is_captured = false;
         bool is_observed = false;   // a phase, not one of the program's ranges
         bool is_execution = false;  // of a jitted function that is not the step
-        bool has_number = false;   // its text may have a folded number
-        merged_names names{};      // of its instances, if has_number
+        bool has_number = false;    // its text may have a folded number
+        merged_names names{};       // of its instances, if has_number
     };
 
     // Nodes that always exist.

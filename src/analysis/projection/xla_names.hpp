@@ -37,7 +37,7 @@ std::string with_prefix(std::string_view prefix, std::string_view name);
 std::string jitted_function(std::string_view module);
 
 enum class xla_phase : std::uint8_t { none, forward, backward, recompute };
-std::string_view to_string(xla_phase phase) noexcept;  // "" for none
+std::string_view to_string(xla_phase phase) noexcept;    // "" for none
 xla_phase xla_phase_of(std::string_view name) noexcept;  // none for any other name
 
 // The phases of a fusion's parts.

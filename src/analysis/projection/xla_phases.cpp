@@ -115,9 +115,8 @@ private:
 
     // The names of operations that XLA leaves out, and the phases of the parts of fusions.
     void read_kept_names() {
-        for_each_kept("text.xla_operations", [&](const operation_key& key, std::string_view name) {
-            kept_names_.try_emplace(key, name);
-        });
+        for_each_kept("text.xla_operations",
+                      [&](const operation_key& key, std::string_view name) { kept_names_.try_emplace(key, name); });
         for_each_kept("text.xla_fusions", [&](const operation_key& key, std::string_view phases) {
             for (const std::string_view phase : prof::split(phases, ',')) kept_phases_[key].add(xla_phase_of(phase));
         });
@@ -201,8 +200,8 @@ private:
             if (text.kind != xla_range_kind::thunk || here.module == npos) continue;
             module_entry& module = module_at(here.module);
             module.has_phases = module.has_phases || !text.phase.empty();
-            module.is_differentiated = module.is_differentiated || text.kind_of_phase != xla_phase::none ||
-                                       text.phases.is_of_several();
+            module.is_differentiated =
+                module.is_differentiated || text.kind_of_phase != xla_phase::none || text.phases.is_of_several();
             module.has_backward = module.has_backward || text.phases.has(xla_phase::backward);
         }
     }
@@ -315,7 +314,8 @@ private:
         if (text.is_container || !module_at(here.module).has_phases) return;
         const std::uint32_t around = range.parent == here.module ? npos : thunk_phase(range.parent);
         std::string_view phase = text.phase;
-        if (phase.empty()) phase = !text.is_named ? unnamed_text : text.is_of_unknown_mix ? xla_other_fusions_text : xla_other_text;
+        if (phase.empty())
+            phase = !text.is_named ? unnamed_text : text.is_of_unknown_mix ? xla_other_fusions_text : xla_other_text;
         const std::uint32_t name = !text.is_named && around != npos ? row_names_[around] : name_id(phase);
         const auto [found, is_new] = first_of_phase_.try_emplace({here.module, here.in_container, name}, i);
         if (is_new) make_row(i, data_.name(name));

@@ -115,8 +115,8 @@ std::vector<compiled> compiled_in(const report_input& input) {
 
 table compilation_report(const report_input& input) {
     const std::vector<compiled> rows = compiled_in(input);
-    const bool has_stages =
-        std::any_of(rows.begin(), rows.end(), [](const compiled& row) { return row.work_ns != decltype(row.work_ns){}; });
+    const bool has_stages = std::any_of(rows.begin(), rows.end(),
+                                        [](const compiled& row) { return row.work_ns != decltype(row.work_ns){}; });
     const bool has_gpu = std::any_of(rows.begin(), rows.end(), [](const compiled& row) { return row.gpu_ns != 0; });
     const auto time = [](std::string key, std::string title) {
         return table_column{std::move(key), std::move(title), quantity::time_ns};

@@ -456,7 +456,8 @@ std::optional<step_time_subject> step_time_of(const projected_timeline& shown, c
     // Never destroyed: a thread may still use it while the process ends.
     static const auto& all = *new const step_scope;
     const selected_part* const part = input.selected;
-    if (part == nullptr) return step_time_subject{shown.data(), shown.att(), shown.step_function(), all, shown.original()};
+    if (part == nullptr)
+        return step_time_subject{shown.data(), shown.att(), shown.step_function(), all, shown.original()};
     if (part->has_ranges()) return {};
     return step_time_subject{part->whole(), part->whole_att(), part->step_function(), part->scope(), part->recorded()};
 }
@@ -513,12 +514,14 @@ std::string fusion_note(const time_answer& answer) {
     std::string out = fmt::format("of the GPU's busy time in steps {} is neither forward nor backward alone",
                                   share(other_ns + with_gradients_ns + unknown_ns));
     if (with_gradients_ns != 0 || unknown_ns == 0) {
-        out += fmt::format(": {} are fusions of gradients with other operations, as an update's", share(with_gradients_ns));
+        out += fmt::format(": {} are fusions of gradients with other operations, as an update's",
+                           share(with_gradients_ns));
     }
     if (unknown_ns == 0) return out;
-    return out + fmt::format("; {} (other fusions) may be, as their operations have no scope in common and the capture "
-                             "does not have their names",
-                             share(unknown_ns));
+    return out + fmt::format(
+                     "; {} (other fusions) may be, as their operations have no scope in common and the capture "
+                     "does not have their names",
+                     share(unknown_ns));
 }
 
 }  // namespace
@@ -540,7 +543,8 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
         [&] { broken_down = breakdown_of(shown, input); });
     if (broken_down) out.answer = answer_of(std::move(*broken_down), input);
     if (out.answer && is_of_xla(shown.data())) {
-        if (std::string note = fusion_note(*out.answer); !note.empty()) out.tables.front().notes.push_back(std::move(note));
+        if (std::string note = fusion_note(*out.answer); !note.empty())
+            out.tables.front().notes.push_back(std::move(note));
     }
     return out;
 }

@@ -44,8 +44,8 @@ struct module_of_launch {
 
 class module_finder {
 public:
-    // The arguments must outlive it. Phases that `att` hides are not found. `original`: the timeline before it had phases
-    // of XLA (shown_timeline), where `data` has them.
+    // The arguments must outlive it. Phases that `att` hides are not found. `original`: the timeline before it had
+    // phases of XLA (shown_timeline), where `data` has them.
     module_finder(const timeline& data, const attribution& att, const timeline& original);
     module_finder(const timeline& data, const attribution& att) : module_finder(data, att, data) {}
 
@@ -58,7 +58,9 @@ public:
     // Whether nothing but XLA's operations was recorded.
     bool is_of_xla() const noexcept { return !has_calls_ && !xla_.paths.empty(); }
     // Whether an operation of XLA's has a scope, be it a module.
-    bool has_scopes() const noexcept { return std::find(has_scopes_.begin(), has_scopes_.end(), true) != has_scopes_.end(); }
+    bool has_scopes() const noexcept {
+        return std::find(has_scopes_.begin(), has_scopes_.end(), true) != has_scopes_.end();
+    }
 
     // The innermost phase around an operation that modules work in; forward where there is none, as on other threads.
     module_phase phase_of(std::uint32_t op) const;
