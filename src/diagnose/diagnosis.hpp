@@ -18,8 +18,6 @@
 
 namespace prof {
 
-inline constexpr double default_least_share = 0.01;
-
 struct diagnosis_options {
     double least_share = default_least_share;
     std::string step_function{};  // of a shown_timeline (xla_phases.hpp); "" if there is none

@@ -76,4 +76,6 @@ struct diagnosis {
     double share_of(std::int64_t total_ns) const noexcept { return step_ns > 0 ? per_step(total_ns) / step_ns : 0; }
 };
 
+inline constexpr double default_least_share = 0.01;  // of a step: what would gain less is no finding
+
 }  // namespace prof

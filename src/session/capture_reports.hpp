@@ -16,6 +16,7 @@
 #include "analysis/reports/reports.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "base/outcome.hpp"
+#include "base/progress.hpp"
 #include "diagnose/finding.hpp"
 #include "timeline/reading_thread.hpp"
 #include "timeline/timeline.hpp"

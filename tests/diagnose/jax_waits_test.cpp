@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/projection/xla_phases.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/graph_of.hpp"
 #include "diagnose/simulated_program.hpp"
@@ -115,6 +116,43 @@ TEST(XlaRuntimeWaits, AreNoneWhereTheProgramComputes) {
     const finding* const found = found_by(of, "host_code");
     ASSERT_NE(found, nullptr);
     EXPECT_THAT(found->title, HasSubstr("log"));
+}
+
+// The GPU is the limit: what the steps wait for has the modules of XLA's operations, where their names have them.
+TEST(XlaModules, AreOnThePath) {
+    for (const bool has_modules : {true, false}) {
+        capture_builder capture;
+        const std::uint16_t own = capture.domain("prof");
+        const std::uint16_t tsl = capture.domain("TSL");
+        thread_script& main = capture.thread("python");
+        const std::string model = has_modules ? "jvp(M)/Dense_0" : "jvp()";
+        for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
+            const std::uint64_t time = 100 * step;
+            main.step(at(time), step, own);
+            if (step > counted_steps) break;
+            main.push(at(time + 1), "XlaModule:#hlo_module=jit_f,program_id=7#", tsl);
+            std::uint64_t part = 0;
+            for (const std::string& name : {model, "transpose(" + model.substr(0, model.find(')') + 1) + ")"}) {
+                main.push(at(time + 2 + 5 * part), "Thunk:#name=jit(f)/" + name + "/add,hlo_op=fusion#", tsl);
+                main.call(at(time + 3 + 5 * part), at(time + 4 + 5 * part), 2 * step + part + 1, launch_kernel, "add");
+                main.pop(at(time + 5 + 5 * part), tsl);
+                capture.kernel(2 * step + part + 1, at(500 * step + 10 + 250 * part),
+                               at(500 * step + 259 + 250 * part));
+                ++part;
+            }
+            main.pop(at(time + 20), tsl);
+        }
+        const timeline data = capture.build();
+        const shown_timeline shown(data, {});
+        const diagnosis of = diagnose(shown.data(), attribute(shown.data()),
+                                      {.step_function = shown.step_function(), .original = &shown.original()});
+        EXPECT_EQ(of.path_has_modules, has_modules);
+        const bool is_named = std::any_of(of.path.begin(), of.path.end(), [](const path_share& each) {
+            return each.module == "jit(f)/M/Dense_0" && each.total_ns > 0;
+        });
+        EXPECT_EQ(is_named, has_modules);
+        EXPECT_THAT(of.no_modules, HasSubstr(has_modules ? "" : "flax.nnx does not"));
+    }
 }
 
 // A thread that launches no kernel copies 5 us after the second step began; a kernel of that step follows the copy.
