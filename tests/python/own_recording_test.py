@@ -191,11 +191,7 @@ for number in range(2):
 with annotation("later"):
     pass
 print(json.dumps(out))""", python=JAX, JAX_PLATFORMS="cpu")
-<<<<<<< HEAD
         rows = {"train #": 3, "train #/update": 3}  # the annotation is the step
-=======
-        rows = {"train #": 3, "train #/update": 3}
->>>>>>> jaxrows
         # What jit compiles within the first recording's steps is a phase there.
         compiled = [[path for path in each[0] if "compil" in path] for each in found]
         self.assertEqual(compiled[0], ["train #/update/compilation"])
