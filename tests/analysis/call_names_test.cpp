@@ -75,6 +75,17 @@ TEST(CallNames, PyTorchLaunchesTritonsKernelsThroughTheDriver) {
     EXPECT_EQ(shown({of_torch}, "cuLaunchKernelEx", "my_kernel"), "cuLaunchKernelEx");
 }
 
+TEST(CallNames, LibrariesLaunchKernelsOfCNamesThroughTheRuntime) {
+    for (const char* kernel :
+         {"ampere_sgemm_64x64_nn", "sm80_xmma_gemm_f32f32", "ncclKernel_AllReduce_RING_LL_Sum_f"}) {
+        EXPECT_EQ(shown({of_torch}, "cuLaunchKernel", kernel), "cudaLaunchKernel");
+        EXPECT_EQ(shown({of_torch}, "cuLaunchKernelEx", kernel), "cuLaunchKernelEx");
+    }
+    for (const char* kernel : {"sm", "sm8", "small_kernel", "smooth_12"}) {
+        EXPECT_EQ(shown({of_torch}, "cuLaunchKernel", kernel), "cuLaunchKernel");
+    }
+}
+
 TEST(CallNames, XlaCallsTheDriver) {
     for (const std::string runtime : {"", "none", "/usr/lib/libcudart.so.12"}) {  // which cuDNN's wheel brings along
         for (const char* own : {"cuMemcpyDtoHAsync", "cuStreamSynchronize", "cuMemAlloc"}) {

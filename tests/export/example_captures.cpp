@@ -234,20 +234,20 @@ timeline hta_capture() {
     // [300, 450); stream 24 copies [150, 250).
     main.push(0, "forward");
     main.add(torch_push(capture, 5 * us, "aten::mm"));
-    launch(10, 1, "kernel_a");
+    launch(10, 1, "_Z8kernel_a");
     main.call(30 * us, 40 * us, key(2), cu_memcpy_htod_async);
-    launch(50, 3, "kernel_a");
+    launch(50, 3, "_Z8kernel_a");
     main.pop(65 * us).pop(70 * us);
     main.push(80 * us, "backward");
     launch(90, 4, "ncclKernel_AllReduce");
     main.add(torch_push(capture, 340 * us, "aten::add"));
-    launch(350, 5, "kernel_b");
+    launch(350, 5, "_Z8kernel_b");
     main.pop(365 * us).pop(370 * us);
-    capture.kernel(key(1), 100 * us, 200 * us, {}, "kernel_a");
+    capture.kernel(key(1), 100 * us, 200 * us, {}, "_Z8kernel_a");
     capture.transfer(transfer(transfer_kind::memcpy, key(2), 150 * us, 250 * us, 1'000'000, 24));
-    capture.kernel(key(3), 220 * us, 320 * us, {}, "kernel_a");
+    capture.kernel(key(3), 220 * us, 320 * us, {}, "_Z8kernel_a");
     capture.kernel(key(4), 300 * us, 450 * us, {.stream = 20}, "ncclKernel_AllReduce");
-    capture.kernel(key(5), 400 * us, 500 * us, {}, "kernel_b");
+    capture.kernel(key(5), 400 * us, 500 * us, {}, "_Z8kernel_b");
     return capture.build();
 }
 
@@ -273,7 +273,7 @@ timeline steps_capture(unsigned rank) {
         const std::uint64_t t = step * length;
         main.pop(t * us, phases).push(t * us, "step", phases);
         main.push((t + 10) * us, "iteration").push((t + 20) * us, "forward", phases);
-        launch(t + 30, t + 50, t + 350 + late, 7, "kernel_a");
+        launch(t + 30, t + 50, t + 350 + late, 7, "_Z8kernel_a");
         main.pop((t + 100) * us, phases).push((t + 110) * us, "backward", phases);
         launch(t + 120, t + 400 + late, t + 800, 20, "ncclKernel_AllReduce");
         main.pop((t + 810) * us, phases).pop((t + 820) * us);

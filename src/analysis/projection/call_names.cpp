@@ -2,6 +2,8 @@
 #include "analysis/projection/call_names.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string_view>
 
 #include "analysis/projection/runtime_names.hpp"
@@ -12,6 +14,16 @@ namespace prof {
 namespace {
 
 bool is_cpp_symbol(std::string_view symbol) noexcept { return symbol.starts_with("_Z"); }
+
+// Kernels of cuBLAS, cuDNN and NCCL that have C names: ampere_sgemm_64x64_nn, sm80_xmma_gemm_…, ncclKernel_…
+bool is_of_a_library(std::string_view symbol) noexcept {
+    constexpr std::array beginnings = {"ampere_", "cudnn_",  "cutlass_", "hopper_", "maxwell_",
+                                       "nccl",    "pascal_", "turing_",  "volta_"};
+    const auto is_beginning = [&](std::string_view text) { return symbol.starts_with(text); };
+    const auto is_digit = [&](std::size_t at) { return at < symbol.size() && symbol[at] >= '0' && symbol[at] <= '9'; };
+    return std::any_of(beginnings.begin(), beginnings.end(), is_beginning) ||
+           (symbol.starts_with("sm") && is_digit(2) && is_digit(3));
+}
 
 bool calls_runtime(const timeline& data, const frameworks& used) {
     // Of two frameworks each may have made a call.
@@ -40,9 +52,16 @@ call_names::call_names(const timeline& data) : data_(&data) {
 
 bool call_names::is_of_runtime(const timeline_api_call& call) const noexcept {
     if (!calls_runtime_ || call.domain != api_domain::driver) return false;
-    if (launches_through_driver_ && call.kernel_name != 0 && !is_cpp_symbol(data_->name(call.kernel_name)))
-        return false;
-    return !runtime_counterpart(api_name(call.domain, call.cbid)).empty();
+    const std::string_view name = api_name(call.domain, call.cbid);
+    if (launches_through_driver_ && call.kernel_name != 0) {
+        // Triton launches by cuLaunchKernel; libraries launch by that through the runtime, or by cuLaunchKernelEx.
+        const std::string_view kernel = data_->name(call.kernel_name);
+        if (!is_cpp_symbol(kernel) &&
+            !(name.starts_with("cuLaunchKernel") && !name.starts_with("cuLaunchKernelEx") && is_of_a_library(kernel))) {
+            return false;
+        }
+    }
+    return !runtime_counterpart(name).empty();
 }
 
 std::string call_names::operator()(const timeline_api_call& call) const {
