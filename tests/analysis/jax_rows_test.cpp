@@ -155,7 +155,7 @@ TEST(JaxRows, TellWhatFusionsAreOf) {
         "jit_f\tfusion.4\tforward,backward\njit_g\tfusion.5\tother\n\nno tabs\njit_f\tfusion.6\tbackward";
     p.steps([&](std::uint64_t at) {
         p.execute(at, "f", {"jit(f)/jvp(M)/add"});
-        for (int i = 1; i < 6; ++i) p.execute(at + 100 * i, "f", {"jit(f)"}, "fusion." + std::to_string(i));
+        for (std::uint64_t i = 1; i < 6; ++i) p.execute(at + 100 * i, "f", {"jit(f)"}, "fusion." + std::to_string(i));
         p.execute(at + 600, "f", {"jit(f)/optimizer"}, "fusion.6");  // its own name says what it is
         p.execute(at + 700, "f", {"jit(f)"}, "copy.1");
     });
