@@ -208,11 +208,11 @@ void use_shapes_alone(mfu_figures& out) {
 }
 
 // In streams beside those that make the steps as long as they are. By more than the times of a trace are rounded, which
-// makes work of two steps overlap by a nanosecond.
+// makes work of two steps overlap by a few nanoseconds.
 bool has_more_gpu_work_than_time(const step_figures& of) noexcept {
-    constexpr double rounding = 1e-3;
-    return static_cast<double>(of.gpu_busy_ns) >
-           (1 + rounding) * static_cast<double>(of.total_ns) * static_cast<double>(of.devices);
+    constexpr std::int64_t rounding_ns = 10;  // of a step
+    const std::int64_t most_ns = of.total_ns + rounding_ns * static_cast<std::int64_t>(of.steps);
+    return of.gpu_busy_ns > most_ns * static_cast<std::int64_t>(of.devices);
 }
 
 }  // namespace
