@@ -83,11 +83,13 @@ run_tests() {
 }
 
 format() {
-    git ls-files -z '*.[ch]' '*.[ch]pp' '*.cu' '*.cuh' | xargs -0 clang-format-16 --dry-run --Werror
+    find examples include src tests \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) -print0 \
+        | xargs -0 clang-format-16 --dry-run --Werror
 }
 lint_scripts() {
     build/venv/bin/ruff check .
-    git ls-files -z | xargs -0 grep -lEZ '^#!.*(bash|sh)$' | xargs -0 shellcheck
+    find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0 | xargs -0 grep -lEZ '^#!.*(bash|sh)$' \
+        | xargs -0 shellcheck
 }
 
 # Forty files at a time: what the linter costs is the headers, the same in each of them. It looks into what a file
