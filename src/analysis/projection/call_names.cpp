@@ -50,23 +50,21 @@ call_names::call_names(const timeline& data) : data_(&data) {
     launches_through_driver_ = used.has_torch;
 }
 
-bool call_names::is_of_runtime(const timeline_api_call& call) const noexcept {
-    if (!calls_runtime_ || call.domain != api_domain::driver) return false;
+std::string_view call_names::runtime_name(const timeline_api_call& call) const noexcept {
+    if (!calls_runtime_ || call.domain != api_domain::driver) return {};
     const std::string_view name = api_name(call.domain, call.cbid);
     if (launches_through_driver_ && call.kernel_name != 0) {
         // Triton launches by cuLaunchKernel; libraries launch by that through the runtime, or by cuLaunchKernelEx.
         const std::string_view kernel = data_->name(call.kernel_name);
-        if (!is_cpp_symbol(kernel) &&
-            !(name.starts_with("cuLaunchKernel") && !name.starts_with("cuLaunchKernelEx") && is_of_a_library(kernel))) {
-            return false;
-        }
+        const bool is_plain_launch = name.starts_with("cuLaunchKernel") && !name.starts_with("cuLaunchKernelEx");
+        if (!is_cpp_symbol(kernel) && !(is_plain_launch && is_of_a_library(kernel))) return {};
     }
-    return !runtime_counterpart(name).empty();
+    return runtime_counterpart(name);
 }
 
 std::string call_names::operator()(const timeline_api_call& call) const {
-    if (is_of_runtime(call)) return std::string(runtime_counterpart(api_name(call.domain, call.cbid)));
-    return api_call_name(call.domain, call.cbid);
+    const std::string_view name = runtime_name(call);
+    return name.empty() ? api_call_name(call.domain, call.cbid) : std::string(name);
 }
 
 }  // namespace prof

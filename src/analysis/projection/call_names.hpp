@@ -9,13 +9,14 @@
 // - A PyTorch process calls the runtime. Kernels whose symbol is not C++'s are an exception: Triton and libraries that
 //   compile at run time launch them through the driver.
 // - XLA (JAX, TensorFlow) calls the driver.
-// - Another process calls the runtime if it has loaded it (property `cuda_runtime`) or, where that is not recorded, if
-// it
-//   launched kernels with C++'s symbols, as `<<<>>>` does.
+// - Another process calls the runtime if it has loaded it (property `cuda_runtime`). Where that is not recorded, it
+//   calls the runtime if it launched kernels with C++'s symbols, as `<<<>>>` does.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "timeline/timeline.hpp"
 
@@ -38,8 +39,8 @@ public:
     // Linear in the threads, domains and kernels, and in the calls of a capture without `cuda_runtime`.
     explicit call_names(const timeline& data);
 
-    // Whether the runtime made this driver call for the program.
-    bool is_of_runtime(const timeline_api_call& call) const noexcept;
+    // The runtime's function, if that made this driver call for the program; "" otherwise.
+    std::string_view runtime_name(const timeline_api_call& call) const noexcept;
     std::string operator()(const timeline_api_call& call) const;
 
 private:

@@ -500,6 +500,8 @@ private:
 
 }  // namespace
 
+bool has_xla_ranges(const timeline& data) { return find_domain(data, xla_domain) != npos; }
+
 std::string show_xla_phases(timeline& data) {
     const std::uint32_t domain = find_domain(data, xla_domain);
     return domain == npos ? std::string{} : xla_reader{data, domain}.run();
@@ -514,7 +516,7 @@ xla_operations find_xla_operations(const timeline& data) {
 
 shown_timeline::shown_timeline(const timeline& data, const projection_options& options) : original_(data) {
     const bool is_wanted = options.fold.mode != fold_mode::none && options.attribution.domains.keeps(xla_domain);
-    if (!is_wanted || find_domain(data, xla_domain) == npos) return;
+    if (!is_wanted || !has_xla_ranges(data)) return;
     changed_ = data;
     step_function_ = show_xla_phases(*changed_);
 }

@@ -23,6 +23,8 @@ inline constexpr std::string_view xla_compilation_text = "XLA compilation";
 inline constexpr std::string_view xla_other_text = "other";
 inline constexpr std::string_view xla_other_fusions_text = "other fusions";  // what is in them is not known
 
+bool has_xla_ranges(const timeline& data);
+
 // Changes the timeline in place; does nothing if it has no XLA ranges. Returns the function whose executions are the
 // steps ("jit(train_step)"); "" if there is none.
 std::string show_xla_phases(timeline& data);

@@ -488,11 +488,6 @@ void name_operators(report_part& out, const timeline& data) {
         fmt::format("; --report pytorch_ops has the {} operator{} of PyTorch", count, count == 1 ? "" : "s");
 }
 
-bool is_of_xla(const timeline& data) {
-    return std::any_of(data.domains.begin(), data.domains.end(),
-                       [](const timeline_domain& domain) { return domain.name == xla_domain; });
-}
-
 // What is neither forward nor backward of a JAX program, and what of it may be both.
 std::string fusion_note(const time_answer& answer) {
     std::int64_t other_ns = 0;
@@ -542,7 +537,7 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
         },
         [&] { broken_down = breakdown_of(shown, input); });
     if (broken_down) out.answer = answer_of(std::move(*broken_down), input);
-    if (out.answer && is_of_xla(shown.data())) {
+    if (out.answer && has_xla_ranges(shown.data())) {
         if (std::string note = fusion_note(*out.answer); !note.empty())
             out.tables.front().notes.push_back(std::move(note));
     }

@@ -14,7 +14,7 @@
 
 #include "analysis/breakdown/idle_causes.hpp"
 #include "analysis/projection/transfer_name.hpp"
-#include "analysis/projection/xla_names.hpp"
+#include "analysis/projection/xla_phases.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
 #include "record/api_names.hpp"
@@ -118,8 +118,7 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     order_ops();
     find_stream_needs();
     find_waits();
-    has_xla_ = std::any_of(data.domains.begin(), data.domains.end(),
-                           [](const timeline_domain& domain) { return domain.name == xla_domain; });
+    has_xla_ = has_xla_ranges(data);
     if (has_xla_ && has_steps_ && steps.thread != npos) find_runtime_waits(steps.thread, host_activity(data, att));
     measure_work();
     measure_usual();

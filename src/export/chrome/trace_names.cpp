@@ -37,8 +37,9 @@ std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback
 }
 
 std::string_view trace_names::shown_call(const timeline_api_call& call) {
-    if (!call_names_.is_of_runtime(call)) return api_call(call.domain, call.cbid);
-    return shown_calls_.get(call.cbid, [&] { return call_names_(call); });
+    const std::string_view name = call_names_.runtime_name(call);
+    if (name.empty()) return api_call(call.domain, call.cbid);
+    return shown_calls_.get(call.cbid, [&] { return name; });
 }
 
 std::string_view trace_names::category(std::uint16_t domain, std::uint32_t category) {
