@@ -19,7 +19,7 @@
 #include "cli/cli.hpp"
 #include "cli/stream_copy.hpp"
 #include "options/options.hpp"
-#include "session/capture_reports.hpp"
+#include "report/make_reports.hpp"
 #include "timeline/load.hpp"
 
 namespace prof {

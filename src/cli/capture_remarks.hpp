@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

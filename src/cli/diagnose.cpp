@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <optional>
-#include <variant>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/selection/step_choice.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
@@ -33,39 +31,19 @@ accepted_values percentage() {
             [](const std::string& text) { return percent_of_step(text).has_value(); }};
 }
 
-std::size_t column_of(const table& of, std::string_view key) {
-    const auto found =
-        std::find_if(of.columns.begin(), of.columns.end(), [&](const table_column& each) { return each.key == key; });
-    return static_cast<std::size_t>(found - of.columns.begin());
-}
-
 // Of a step. Findings stand dearest first.
-double largest_gain_share(const table& findings) {
-    return findings.rows.empty() ? 0 : std::get<double>(findings.rows.front()[column_of(findings, "gain_share")].value);
-}
-
-std::string dearest_title(const table& findings) {
-    return terminal_safe(std::get<std::string>(findings.rows.front()[column_of(findings, "finding")].value));
-}
-
-const table_cell* total_of(const table& findings, std::string_view key) {
-    const auto found = std::find_if(findings.totals.begin(), findings.totals.end(),
-                                    [&](const auto& total) { return total.first == key; });
-    return found == findings.totals.end() ? nullptr : &found->second;
+double largest_gain_share(const diagnosis& of) {
+    return of.findings.empty() ? 0 : of.share_of(of.findings.front().gain_ns);
 }
 
 // Why nothing was examined; "": something was.
-std::string why_not_examined(const table& findings) {
-    const table_cell* const steps = total_of(findings, "steps");
-    if (steps != nullptr && std::get<std::uint64_t>(steps->value) != 0) return {};
-    const table_cell* const why = total_of(findings, "not_looked");
-    const std::string text = why == nullptr ? std::string() : std::get<std::string>(why->value);
-    return text.empty() ? "nothing could be examined" : text.substr(0, text.find('\n'));
+std::string why_not_examined(const diagnosis& of) {
+    if (of.steps != 0) return {};
+    return of.not_looked.empty() ? "nothing could be examined" : of.not_looked.front();
 }
 
-table findings_of(const timeline& data, const std::string& file, const report_settings& settings) {
-    const std::vector<const report_kind*> kinds = reports_named({"diagnose"});
-    return reports_of(data, file, settings, kinds, false).parts.front().tables.front();
+const diagnosis& diagnosis_in(const report_document& document) {
+    return block_in<findings_block>(document.parts.front())->found;
 }
 
 }  // namespace
@@ -102,7 +80,8 @@ int diagnose_command::operator()() const {
     settings.selection = part_.request();
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     const std::vector<const report_kind*> kinds = reports_named({"diagnose", "diagnose_places", "critical_path"});
-    const std::unique_ptr<report_writer> writer = output_.make_writer(inputs.files.size(), kinds.size(), false);
+    const std::unique_ptr<report_writer> writer =
+        output_.make_writer(inputs.files.size(), kinds.size(), false, settings.shown);
     const progress_display progress;
     bool all_examined = inputs.all_found;
     bool any_fails = false;
@@ -114,13 +93,13 @@ int diagnose_command::operator()() const {
             const progress_line computing(progress, "diagnosing " + file);
             flags_.apply_to(data);
             part_.count_steps(data);
-            const report_document document = reports_of(data, file, settings, kinds, output_.format().is_for_people);
-            const table& findings = document.parts.front().tables.front();
-            if (const std::string why = why_not_examined(findings); !why.empty()) {
+            const report_document document = make_reports(data, file, settings, kinds);
+            const diagnosis& found = diagnosis_in(document);
+            if (const std::string why = why_not_examined(found); !why.empty()) {
                 complaint = fmt::format("{}: {}", file, why);
                 all_examined = false;
             } else if (!fail_above_.empty()) {
-                any_fails |= fails(data, file, settings, findings, complaint);
+                any_fails |= fails(data, file, settings, found, complaint);
             }
             writer->add(document);
         } catch (const nothing_selected& failure) {
@@ -139,17 +118,18 @@ int diagnose_command::operator()() const {
 
 // Whether a finding gains too much. What --above leaves out is looked for anew, and named in the complaint.
 bool diagnose_command::fails(const timeline& data, const std::string& file, const report_settings& settings,
-                             const table& shown, std::string& complaint) const {
+                             const diagnosis& shown, std::string& complaint) const {
     const double limit = percent_of_step(fail_above_).value_or(0) / 100;
     if (largest_gain_share(shown) > limit) return true;
     if (limit >= settings.least_share) return false;
     report_settings lower = settings;
     lower.least_share = limit;
-    const table all = findings_of(data, file, lower);
-    if (largest_gain_share(all) <= limit) return false;
+    const report_document all = make_reports(data, file, lower, reports_named({"diagnose"}));
+    const diagnosis& found = diagnosis_in(all);
+    if (largest_gain_share(found) <= limit) return false;
     complaint =
         fmt::format("{}: what --above leaves out would gain more than --fail-above {}: {}: up to {:.2f} % of a step",
-                    file, fail_above_, dearest_title(all), 100 * largest_gain_share(all));
+                    file, fail_above_, terminal_safe(found.findings.front().title), 100 * largest_gain_share(found));
     return true;
 }
 

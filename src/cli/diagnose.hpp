@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/table.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"
 #include "cli/selection_flags.hpp"
-#include "session/capture_reports.hpp"
+#include "diagnose/finding.hpp"
+#include "report/make_reports.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -27,7 +27,7 @@ public:
     int operator()() const;
 
 private:
-    bool fails(const timeline& data, const std::string& file, const report_settings& settings, const table& shown,
+    bool fails(const timeline& data, const std::string& file, const report_settings& settings, const diagnosis& shown,
                std::string& complaint) const;
 
     std::vector<std::string> files_;

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
-#include "analysis/reports/gpu_projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/tables/gpu_projection.hpp"
+#include "report/reports.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "base/display_text.hpp"
 #include "base/error.hpp"

@@ -7,29 +7,11 @@
 #include "analysis/projection/communication.hpp"
 #include "base/suggestion.hpp"
 #include "export/report/report_writer.hpp"
-#include "session/exports.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::string_view all_reports = "all";
-
-// A note names the reports that are left out.
-void leave_out_empty_reports(report_document& document) {
-    std::vector<report_part> kept;
-    std::string empty;
-    for (report_part& part : document.parts) {
-        const bool has_rows =
-            std::any_of(part.tables.begin(), part.tables.end(), [](const table& shown) { return !shown.rows.empty(); });
-        if (has_rows) {
-            kept.push_back(std::move(part));
-        } else {
-            empty.append(empty.empty() ? "" : ", ").append(part.name);
-        }
-    }
-    if (!empty.empty() && !kept.empty()) kept.back().reading_notes.push_back("reports without rows: " + empty);
-    if (!kept.empty()) document.parts = std::move(kept);
-}
 
 }  // namespace
 
@@ -49,13 +31,6 @@ std::vector<const report_kind*> reports_named(const std::vector<std::string>& na
         return out;
     }
     for (const std::string& name : names) out.push_back(find_report(name));
-    return out;
-}
-
-report_document reports_of(const timeline& data, const std::string& path, const report_settings& settings,
-                           const std::vector<const report_kind*>& kinds, bool for_people) {
-    report_document out = make_reports(data, path, settings, kinds, for_people);
-    if (for_people && kinds.size() == report_kinds().size()) leave_out_empty_reports(out);
     return out;
 }
 

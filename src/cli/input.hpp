@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "cli/arguments.hpp"
 #include "options/options.hpp"
-#include "session/capture_reports.hpp"
+#include "report/make_reports.hpp"
 
 namespace prof {
 
@@ -21,10 +21,6 @@ accepted_values format_words();
 
 // The reports of these names; "all" is every one. REQUIRES: they are accepted.
 std::vector<const report_kind*> reports_named(const std::vector<std::string>& names);
-
-// make_reports(). If these are all reports there are, people get those that have rows; a note names the others.
-report_document reports_of(const timeline& data, const std::string& path, const report_settings& settings,
-                           const std::vector<const report_kind*>& kinds, bool for_people);
 
 // The part of the manual with the flags on ranges.
 inline constexpr std::string_view title_of_ranges = "Which ranges are shown";

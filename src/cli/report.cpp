@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
@@ -119,8 +119,8 @@ int report_command::operator()() const {
     settings.sort = sort_;
     if (limit_ != UINT32_MAX) settings.limit = limit_;
     settings.flops_per_step = positive(flops_per_step_);
-    settings.deepest = depth_;
-    settings.rows = options_.rows;
+    settings.shown = {.rows = options_.rows, .deepest = depth_};
+    if (output_.format().is_for_people) settings.most_rows = settings.shown.rows;
     settings.projected.fold = options_.fold;
     if (no_fold_) settings.projected.fold.mode = fold_mode::none;
     settings.projected.attribution = flags_.options();
@@ -130,7 +130,7 @@ int report_command::operator()() const {
 
     const std::vector<const report_kind*> kinds = reports_named(reports_);
     const std::unique_ptr<report_writer> writer =
-        output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed);
+        output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed, settings.shown);
     report_stream output(output_.place());
     writer->write_to(output);
     const progress_display progress;
@@ -143,7 +143,7 @@ int report_command::operator()() const {
             flags_.apply_to(data);
             part_.count_steps(data);
             if (output_.format().is_for_people) {
-                writer->add(reports_of(data, file, settings, kinds, true));
+                writer->add(make_reports(data, file, settings, kinds));
             } else {
                 // One after another: some have a row for each range or launch.
                 make_reports(data, file, settings, kinds, [&](const report_document& one) { writer->add(one); });

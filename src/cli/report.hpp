@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"

@@ -45,12 +45,13 @@ void report_output::add_to(command_arguments& arguments) {
 
 outcome report_output::check(const std::vector<std::string>& inputs) const { return check_output(place(), inputs); }
 
-std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, std::size_t reports,
-                                                          bool outline) const {
+std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, std::size_t reports, bool outline,
+                                                          const shown_limits& shown) const {
     const bool is_to_terminal = place().empty() && isatty(STDOUT_FILENO) == 1;
     const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
                              .color = has_color(color_, place().empty() ? STDOUT_FILENO : -1),
-                             .wrap_lines = !wide_ && is_to_terminal};
+                             .wrap_lines = !wide_ && is_to_terminal,
+                             .shown = shown};
     return format().make(
         {.layout = layout, .several_captures = captures > 1, .several_reports = reports > 1, .outline = outline});
 }

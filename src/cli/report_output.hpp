@@ -40,8 +40,9 @@ public:
     // Fails if the file would replace a capture.
     outcome check(const std::vector<std::string>& inputs) const;
     const report_format& format() const { return *find_report_format(format_); }
-    // `outline`: as writer_options.
-    std::unique_ptr<report_writer> make_writer(std::size_t captures, std::size_t reports, bool outline) const;
+    // `outline`: as writer_options; `shown`: as text_layout.
+    std::unique_ptr<report_writer> make_writer(std::size_t captures, std::size_t reports, bool outline,
+                                               const shown_limits& shown) const;
     // Throws prof::error.
     void write(const std::string& text) const;
     // "": standard output.

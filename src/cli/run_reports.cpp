@@ -24,9 +24,8 @@
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "options/plans.hpp"
-#include "session/capture_diagnosis.hpp"
-#include "session/capture_reports.hpp"
-#include "session/exports.hpp"
+#include "report/make_reports.hpp"
+#include "export/exports.hpp"
 
 namespace prof {
 namespace {
@@ -34,8 +33,6 @@ namespace {
 bool is_empty(const timeline& data) {
     return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
 }
-
-std::string stem_of(const std::string& capture) { return capture.substr(0, capture.rfind(".prof")); }
 
 class run_reporter {
 public:
@@ -47,13 +44,15 @@ public:
           directory_(std::move(directory)),
           kinds_(output.kinds()),
           is_one_(captures == 1),
-          settings_{.projected = projection_options_of(options), .rows = options.rows} {
-        if (!is_one_ && kinds_.empty()) settings_.deepest = 1;  // `prof report` has the rest
+          settings_{.projected = projection_options_of(options), .shown = {.rows = options.rows}} {
         const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
         const bool is_file = !output.file().empty() && output.file() != "-";
+        shown_limits shown = settings_.shown;
+        if (!is_one_ && kinds_.empty()) shown.deepest = 1;  // `prof report` has the rest
         const text_layout layout{.width = output_width(shown_on),
                                  .color = !is_file && has_color("auto", shown_on),
-                                 .wrap_lines = !is_file && isatty(shown_on) == 1};
+                                 .wrap_lines = !is_file && isatty(shown_on) == 1,
+                                 .shown = shown};
         writer_ = output.format().make(
             {.layout = layout, .several_captures = !is_one_, .several_reports = kinds_.size() > 1, .outline = true});
     }
@@ -68,11 +67,13 @@ public:
             }
             paths_.push_back(capture.path);
             has_gpu_work_ = has_gpu_work_ || !data.ops.empty();
-            if (has_tables()) writer_->add(document_of(data, capture.path));
+            std::optional<report_document> summary;
+            if (needs_summary(data, capture)) summary = summary_of(data, capture.path);
+            if (has_tables()) writer_->add(kinds_.empty() ? *summary : reports_of(data, capture.path));
             if (!shows_tables()) remarks_.add(data, capture.path);
             // The table of one capture comes before its trace, which takes longer.
             if (is_one_) print_tables();
-            export_files(data, capture);
+            export_files(data, capture, summary);
         } catch (const std::exception& failure) {
             complain(failure.what());
         }
@@ -98,18 +99,21 @@ private:
         return has_tables() && !output_.quiet() && output_.file().empty() && output_.format().is_for_people;
     }
 
-    report_document document_of(const timeline& data, const std::string& path) const {
+    bool has_files(const timeline& data, const run_capture& capture) const {
+        // Forked workers without GPU work have no files of their own: there may be hundreds.
+        return is_one_ || !capture.is_forked_childs() || !data.ops.empty();
+    }
+    bool needs_summary(const timeline& data, const run_capture& capture) const {
+        return (has_tables() && kinds_.empty()) || (options_.exports.summary && has_files(data, capture));
+    }
+
+    report_document reports_of(const timeline& data, const std::string& path) const {
         const progress_line computing(progress_, "computing the reports of " + path);
-        const bool for_people = output_.format().is_for_people;
-        if (!kinds_.empty()) return reports_of(data, path, settings_, kinds_, for_people);
-        report_document out = make_summary({.data = data,
-                                            .capture = path,
-                                            .projected = settings_.projected,
-                                            .for_people = for_people,
-                                            .deepest = settings_.deepest,
-                                            .rows = for_people ? settings_.rows : SIZE_MAX});
-        capture_diagnosis(data, settings_.projected, settings_.least_share).add_gains(out);
-        return out;
+        return make_reports(data, path, settings_, kinds_);
+    }
+    report_document summary_of(const timeline& data, const std::string& path) const {
+        const progress_line computing(progress_, "computing the summary of " + path);
+        return make_summary(data, path, settings_);
     }
 
     void print_tables() {
@@ -126,19 +130,10 @@ private:
         }
     }
 
-    // Forked workers without GPU work have no files of their own: there may be hundreds.
-    void export_files(const timeline& data, const run_capture& capture) {
-        if (!is_one_ && capture.is_forked_childs() && data.ops.empty()) return;
-        if (options_.exports.summary) {
-            const report_document summary = make_summary({.data = data,
-                                                          .capture = capture.path,
-                                                          .projected = settings_.projected,
-                                                          .for_people = true,
-                                                          .rows = options_.rows});
-            atomic_file file(stem_of(capture.path) + ".summary.txt");
-            file.write(document_text(summary, {}));
-            file.commit();
-        }
+    void export_files(const timeline& data, const run_capture& capture,
+                      const std::optional<report_document>& summary) {
+        if (!has_files(data, capture)) return;
+        if (options_.exports.summary) write_summary(*summary, capture.path, settings_.shown);
         if (options_.exports.trace) {
             const std::string trace = stem_of(capture.path) + ".trace.json.gz";
             progress_line writing(progress_, "writing " + trace);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/captures.hpp"
 #include "cli/progress.hpp"

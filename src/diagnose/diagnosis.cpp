@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "analysis/projection/used_frameworks.hpp"
-#include "analysis/reports/capture_notes.hpp"
-#include "analysis/reports/module_finder.hpp"
-#include "analysis/reports/module_texts.hpp"
+#include "analysis/quality/capture_notes.hpp"
+#include "analysis/modules/module_finder.hpp"
+#include "analysis/modules/module_texts.hpp"
 #include "base/display_text.hpp"
 #include "base/statistics.hpp"
 #include "diagnose/examined_steps.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/module_texts.hpp"
+#include "analysis/modules/module_texts.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "diagnose/replay/replay.hpp"
 

@@ -13,7 +13,7 @@
 #include "analysis/mfu/peaks.hpp"
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/transfer_name.hpp"
-#include "analysis/reports/kernel_names.hpp"
+#include "symbols/kernel_names.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/reports/module_texts.hpp"
+#include "analysis/modules/module_texts.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/examined_steps.hpp"
 #include "diagnose/finding.hpp"

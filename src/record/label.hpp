@@ -15,7 +15,7 @@ namespace prof {
 inline constexpr std::string_view phase_domain = "prof.phases";
 // The domain of calls of modules (torch.nn.Module). A range's name is MODULE.PATH (CLASS). The payloads of its begin
 // and of its end are the numbers that autograd would have given to the next node at these moments
-// (analysis/reports/module_calls.hpp).
+// (analysis/modules/module_calls.hpp).
 inline constexpr std::string_view module_domain = "prof.modules";
 // The domain of counters: a mark there has the counter's name, and its value as the payload.
 inline constexpr std::string_view counter_domain = "prof.counters";

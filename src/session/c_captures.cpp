@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture files through the C interface (prof/read.h). Nothing throws across it.
-#include "analysis/reports/capture_notes.hpp"
-#include "analysis/reports/drop_causes.hpp"
+#include "analysis/quality/capture_notes.hpp"
+#include "analysis/quality/drop_causes.hpp"
 #include "session/c_reading.hpp"
+#include "timeline/load.hpp"
 #include "session/export_symbol.hpp"
 
 namespace prof {

@@ -19,7 +19,7 @@
 #include "base/cancellation_guard.hpp"
 #include "base/error.hpp"
 #include "session/c_border.hpp"
-#include "session/capture_reports.hpp"
+#include "report/make_reports.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

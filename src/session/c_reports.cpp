@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of a capture through the C interface (prof/read.h): tables of typed cells, and texts. Nothing throws across
 // it.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <variant>
 
-#include "analysis/reports/report_document.hpp"
-#include "analysis/reports/reports.hpp"
-#include "analysis/reports/step_tables.hpp"
-#include "analysis/reports/table.hpp"
+#include "report/report_document.hpp"
+#include "report/make_reports.hpp"
+#include "report/step_tables.hpp"
+#include "report/table.hpp"
+#include "report/tables/diagnosis.hpp"
 #include "base/suggestion.hpp"
 #include "export/report/report_writer.hpp"
 #include "session/c_reading.hpp"
@@ -35,8 +40,9 @@ struct prof_report {
     std::shared_ptr<const prof::read_capture> read;
     const prof::report_kind* kind;
     prof::report_settings settings;
-    prof::report_document document;  // for programs
-    std::vector<prof::table> step;   // tables of their own for the figures of a step
+    prof::report_document document;
+    // Tables of their own for the figures of a step and for findings.
+    std::vector<prof::table> made;
     std::vector<prof::read_table> tables;
     std::vector<std::string> notes;
 };
@@ -123,29 +129,45 @@ read_table as_read(const table& of) {
     return out;
 }
 
+// A list is a text with a line for each of its texts.
+table with_lines(table of) {
+    const auto set_lines = [](table_cell& cell) {
+        if (const auto* const list = std::get_if<text_list>(&cell.value)) {
+            cell.value = fmt::format("{}", fmt::join(*list, "\n"));
+        }
+    };
+    for (table_row& row : of.rows) std::for_each(row.begin(), row.end(), set_lines);
+    for (auto& [key, total] : of.totals) set_lines(total);
+    return of;
+}
+
 std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind& kind,
                                   const report_settings& settings) {
     auto out = std::make_unique<prof_report>();
     out->read = capture.read;
     out->kind = &kind;
     out->settings = settings;
-    out->document = make_reports(out->read->data, out->read->path, settings, std::span(&out->kind, 1), false);
+    out->document = make_reports(out->read->data, out->read->path, settings, std::span(&out->kind, 1));
     const report_part& part = out->document.parts.front();
-    out->step = step_tables(part);
-    for (const table& of : part.tables) out->tables.push_back(as_read(of));
-    for (const table& of : out->step) out->tables.push_back(as_read(of));
+    if (const auto* const found = block_in<findings_block>(part)) {
+        out->made.push_back(with_lines(findings_table(found->found)));
+    }
+    if (const auto* const answer = block_in<answer_block>(part)) {
+        std::vector<table> of_step = step_tables(part.name, *answer);
+        std::move(of_step.begin(), of_step.end(), std::back_inserter(out->made));
+    }
+    const std::vector<const table*> given = tables_in(part);
+    for (const table* const of : given) out->tables.push_back(as_read(*of));
+    for (const table& of : out->made) out->tables.push_back(as_read(of));
     out->notes = all_notes(out->document.capture);
-    for (const table& of : part.tables) out->notes.insert(out->notes.end(), of.notes.begin(), of.notes.end());
+    for (const table* const of : given) out->notes.insert(out->notes.end(), of->notes.begin(), of->notes.end());
     return out;
 }
 
 std::string rendered(const prof_report& of, const report_format& format) {
-    const std::unique_ptr<report_writer> writer = format.make({.layout = {.width = of.settings.width}});
-    if (format.is_for_people) {
-        writer->add(make_reports(of.read->data, of.read->path, of.settings, std::span(&of.kind, 1), true));
-    } else {
-        writer->add(of.document);
-    }
+    const std::unique_ptr<report_writer> writer =
+        format.make({.layout = {.width = of.settings.width, .shown = of.settings.shown}});
+    writer->add(of.document);
     return writer->text();
 }
 

@@ -4,11 +4,11 @@
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/xla_phases.hpp"
-#include "analysis/reports/step_estimate.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "session/c_reading.hpp"
 #include "session/export_bound.hpp"
 #include "session/export_symbol.hpp"
-#include "session/exports.hpp"
+#include "export/exports.hpp"
 #include "timeline/build.hpp"
 #include "timeline/load.hpp"
 

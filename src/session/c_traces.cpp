@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces of a capture through the C interface (prof/read.h). Nothing throws across it.
 #include "analysis/selection/step_choice.hpp"
+#include "export/exports.hpp"
 #include "session/c_reading.hpp"
 #include "session/export_symbol.hpp"
 

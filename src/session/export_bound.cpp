@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/short_file.hpp"
-#include "session/exports.hpp"
+#include "export/exports.hpp"
 #include "session/warn_once.hpp"
 
 namespace prof {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timeline/load.hpp"
 
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
 #include "base/error.hpp"
 #include "timeline/build.hpp"
 #include "timeline/contents.hpp"
@@ -18,6 +22,14 @@ timeline load_timeline(const std::string& path, progress_observer* progress, rea
     } catch (const capture_has_changed&) {
         return build_timeline(read_contents(path, progress));
     }
+}
+
+timeline load_capture(const std::string& path, progress_observer* progress, reading_thread thread) {
+    std::error_code failed;
+    if (std::filesystem::is_directory(path, failed)) {
+        throw file_error(path + " is a directory; name the captures in it: " + path + "/*.prof", EISDIR);
+    }
+    return load_timeline(path, progress, thread);
 }
 
 }  // namespace prof

@@ -17,5 +17,8 @@ namespace prof {
 // `progress`, which may be null, is informed of the bytes that were read.
 timeline load_timeline(const std::string& path, progress_observer* progress = nullptr,
                        reading_thread thread = reading_thread::callers);
+// The same, with words of its own for a directory.
+timeline load_capture(const std::string& path, progress_observer* progress = nullptr,
+                      reading_thread thread = reading_thread::callers);
 
 }  // namespace prof

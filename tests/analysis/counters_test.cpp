@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/tables.hpp"
 #include "support/capture_builder.hpp"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/tables.hpp"
 #include "capture/recovery/seal.hpp"
 #include "support/capture_builder.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/reports/drop_causes.hpp"
+#include "analysis/quality/drop_causes.hpp"
 
 #include <gtest/gtest.h>
 

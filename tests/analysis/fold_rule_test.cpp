@@ -8,7 +8,7 @@
 
 #include "analysis/projection/merged_names.hpp"
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/step_estimate.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "analysis/rows.hpp"
 #include "record/fold_rule.hpp"
 #include "support/capture_builder.hpp"

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/reports/kernels.hpp"
+#include "report/tables/kernels.hpp"
 #include "analysis/rows.hpp"
 #include "support/capture_builder.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/hta/kernel_type.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/tables.hpp"
 #include "support/capture_builder.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/xla_phases.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "record/label.hpp"
 #include "support/capture_builder.hpp"

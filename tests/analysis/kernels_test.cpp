@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/reports/kernels.hpp"
+#include "report/tables/kernels.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPU and host time of modules, by timelines worked by hand and by laws that hold for any.
-#include "analysis/reports/modules.hpp"
+#include "analysis/modules/modules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "record/label.hpp"
 #include "support/torch_records.hpp"
 

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/reports/nvtx_projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/tables/nvtx_projection.hpp"
+#include "report/reports.hpp"
 #include "analysis/tables.hpp"
 #include "support/capture_builder.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table by operator, worked by hand.
-#include "analysis/reports/pytorch_ops.hpp"
+#include "report/tables/pytorch_ops.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "support/torch_records.hpp"
 
 namespace prof::pytorch_ops_test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/reports/row_order.hpp"
+#include "report/row_order.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "base/error.hpp"
 #include "support/capture_builder.hpp"
 

@@ -15,7 +15,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/random_program.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/rows.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"

@@ -9,7 +9,7 @@
 
 #include "analysis/breakdown/small_kernels.hpp"
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/tables.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/torch_records.hpp"

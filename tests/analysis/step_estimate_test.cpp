@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/reports/step_estimate.hpp"
+#include "report/tables/step_estimate.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "analysis/tables.hpp"
 #include "support/capture_builder.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/breakdown/step_breakdown.hpp"
-#include "analysis/reports/step_estimate.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "analysis/steps/step_figures.hpp"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/reports/table.hpp"
+#include "report/table.hpp"
 
 namespace prof {
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/reports/modules.hpp"
+#include "analysis/modules/modules.hpp"
 #include "analysis/rows.hpp"
 #include "analysis/selection/step_choice.hpp"
 #include "analysis/steps/step_figures.hpp"

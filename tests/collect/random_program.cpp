@@ -8,7 +8,7 @@
 #include <set>
 
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/kernels.hpp"
+#include "report/tables/kernels.hpp"
 #include "fakes/fake_gpu.h"
 
 namespace prof::test {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "analysis/breakdown/step_breakdown.hpp"
-#include "analysis/reports/reports.hpp"
-#include "analysis/reports/time_answer.hpp"
+#include "report/reports.hpp"
+#include "report/time_answer.hpp"
 #include "base/clock.hpp"
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/graph_of.hpp"

@@ -10,7 +10,7 @@
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "diagnose/diagnosis.hpp"
-#include "diagnose/diagnosis_report.hpp"
+#include "report/diagnosis_report.hpp"
 #include "diagnose/simulated_program.hpp"
 
 namespace prof::diagnose_test::step_lengths {

@@ -15,13 +15,13 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/segment.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "analysis/selection/step_sample.hpp"
 #include "analysis/selection/time_slices.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/random_code.hpp"
 #include "diagnose/simulated_program.hpp"
-#include "session/capture_diagnosis.hpp"
+#include "report/capture_diagnosis.hpp"
 
 namespace prof::diagnose_test {
 namespace {

@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/guide/notes.md"
 # Whose sentences are all notes.
-NOTES = ["analysis/reports/capture_notes.cpp", "analysis/reports/projection_notes.cpp", "timeline/tick_clock.cpp",
+NOTES = ["analysis/quality/capture_notes.cpp", "report/tables/projection_notes.cpp", "timeline/tick_clock.cpp",
          "timeline/kineto/trace_finish.cpp"]
 # Parts of one, or of a report's title.
 PARTS = [

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line that tells which steps were recorded.
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 
 #include <gtest/gtest.h>
 

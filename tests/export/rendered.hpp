@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "analysis/projection/row_fold.hpp"
-#include "analysis/reports/gpu_projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/tables/gpu_projection.hpp"
+#include "report/reports.hpp"
 #include "export/report/report_csv.hpp"
 #include "export/report/report_json.hpp"
 #include "export/report/report_text.hpp"

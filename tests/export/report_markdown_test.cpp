@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "export/example_captures.hpp"
 #include "export/lines_of.hpp"
 #include "export/report/report_writer.hpp"

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "base/json_text.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "export/example_captures.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "export/example_captures.hpp"
 #include "export/lines_of.hpp"

@@ -9,7 +9,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/reports.hpp"
+#include "report/reports.hpp"
 #include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "export/byte_sink.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "support/run_process.hpp"
 #include "timeline/load.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/step_estimate.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "support/run_process.hpp"
 #include "timeline/load.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "session/steps_of.hpp"
 #include "support/run_process.hpp"
 #include "timeline/load.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "capture/recovery/seal.hpp"
 #include "session/steps_of.hpp"
 #include "support/run_process.hpp"

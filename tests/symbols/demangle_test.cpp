@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "analysis/reports/kernel_names.hpp"
+#include "symbols/kernel_names.hpp"
 
 namespace prof {
 namespace {

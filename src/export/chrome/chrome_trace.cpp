@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "base/json_text.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/trace_parts.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU part of a Chrome trace: the operations of each stream, and the ranges projected on it.
-#include "analysis/reports/kernels.hpp"
+#include "analysis/projection/operation_name.hpp"
+#include "analysis/projection/transfer_name.hpp"
 #include "base/json_text.hpp"
 #include "export/chrome/kernel_shape.hpp"
 #include "export/chrome/trace_parts.hpp"

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/reports/capture_notes.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "analysis/steps/capture_start.hpp"
 #include "base/json_text.hpp"
 #include "base/version.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/chrome/trace_names.hpp"
 
-#include "analysis/reports/kernel_names.hpp"
+#include "symbols/kernel_names.hpp"
 #include "base/json_text.hpp"
 
 namespace prof {

@@ -62,6 +62,9 @@ std::string cell_text(const table_column& column, const table_cell& cell, const 
     if (cell.display == cell_display::dash || std::holds_alternative<std::monostate>(cell.value)) return "-";
     if (const auto* const flag = std::get_if<bool>(&cell.value)) return *flag ? "yes" : "no";
     if (const auto* const text = std::get_if<std::string>(&cell.value)) return terminal_safe(*text);
+    if (const auto* const list = std::get_if<text_list>(&cell.value)) {
+        return terminal_safe(fmt::format("{}", fmt::join(*list, ", ")));
+    }
     const double number = number_in(cell);
     switch (column.holds) {
         case quantity::time_ns:

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "analysis/reports/table.hpp"
+#include "report/table.hpp"
 #include "export/report/text_table.hpp"
 
 namespace prof {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "export/report/report_text.hpp"
+#include "export/report/shown_document.hpp"
 #include "export/report/text_style.hpp"
 
 namespace prof {
@@ -18,7 +19,9 @@ void for_each_list(report_document& document, TVisit&& visit) {
     visit(document.capture.notes);
     for (report_part& part : document.parts) {
         visit(part.reading_notes);
-        for (table& of : part.tables) visit(of.notes);
+        for (report_block& block : part.blocks) {
+            if (auto* const made = std::get_if<table>(&block)) visit(made->notes);
+        }
     }
 }
 
@@ -43,9 +46,9 @@ std::string take_common_lines(std::vector<report_document>& documents, const tex
             }
         });
         for (const report_part& part : documents[i].parts) {
-            for (const table& of : part.tables) {
-                if (!is_shown(of)) continue;
-                const table_explanation own = explanation_of(of, layout);
+            for (const table* const made : tables_in(part)) {
+                if (!is_shown(*made)) continue;
+                const table_explanation own = explanation_of(*made, layout);
                 add_new(own.left_out, explanation.left_out);
                 add_new(own.legend, explanation.legend);
             }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/report_document.hpp"
+#include "report/report_document.hpp"
 #include "export/report/report_text.hpp"
 
 namespace prof {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "export/report/report_writer.hpp"
+#include "report/tables/diagnosis.hpp"
 
 namespace prof {
 namespace {
@@ -57,6 +58,8 @@ void add_cell(csv_line& line, const table_column& column, const table_cell& cell
         line.text({});
     } else if (const auto* const text = std::get_if<std::string>(&cell.value)) {
         line.text(*text);
+    } else if (const auto* const list = std::get_if<text_list>(&cell.value)) {
+        line.text(fmt::format("{}", fmt::join(*list, "\n")));
     } else if (const auto* const real = std::get_if<double>(&cell.value)) {
         if (column.decimals < 0) {
             line.number(*real);
@@ -80,11 +83,12 @@ public:
 
     void add(const report_document& document) override {
         for (const report_part& part : document.parts) {
-            const bool with_capture = !part.is_nsight || several_captures_;
-            for (const table& of : part.tables) {
-                const auto [lines, is_new] = lines_.try_emplace(part.name, table_csv_header(of, with_capture));
-                if (is_new) order_.push_back(part.name);
-                lines->second += table_csv(document.capture.path, of, with_capture);
+            for (const report_block& block : part.blocks) {
+                if (const auto* const found = std::get_if<findings_block>(&block)) {
+                    add(document, part, findings_table(found->found));
+                } else if (const auto* const made = std::get_if<table>(&block)) {
+                    add(document, part, *made);
+                }
             }
         }
     }
@@ -96,6 +100,13 @@ public:
     }
 
 private:
+    void add(const report_document& document, const report_part& part, const table& made) {
+        const bool with_capture = !part.is_nsight || several_captures_;
+        const auto [lines, is_new] = lines_.try_emplace(part.name, table_csv_header(made, with_capture));
+        if (is_new) order_.push_back(part.name);
+        lines->second += table_csv(document.capture.path, made, with_capture);
+    }
+
     bool several_captures_;
     std::vector<std::string> order_;
     std::map<std::string, std::string> lines_;  // by report

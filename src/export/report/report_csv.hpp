@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/reports/table.hpp"
+#include "report/table.hpp"
 
 namespace prof {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/report/report_json.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,77 +12,25 @@
 
 #include "base/json_text.hpp"
 #include "export/report/report_writer.hpp"
+#include "report/step_tables.hpp"
+#include "report/tables/diagnosis.hpp"
 
 namespace prof {
 namespace {
 
 using json = nlohmann::ordered_json;
 
-// Grows when a key is removed or gets another meaning; new keys do not change it.
-constexpr int report_schema = 1;
-
-// Over all steps that are counted; what is not known is null.
-json step_json(const step_figures& steps) {
-    const auto if_gpu = [&](auto value) { return steps.has_gpu ? json(value) : json(); };
-    json out = {{"steps", steps.steps},
-                {"warm_up", steps.warm_up},
-                {"source", step_source_name(steps.source)},
-                {"is_first", steps.is_first},
-                {"ended_by", nullptr},
-                {"range", nullptr},
-                {"mean_ns", steps.mean_ns()},
-                {"median_ns", steps.median_ns},
-                {"min_ns", steps.min_ns},
-                {"max_ns", steps.max_ns},
-                {"total_ns", steps.total_ns},
-                {"host_median_ns", steps.host_median_ns},
-                {"host_ns", steps.host_ns},
-                {"gpu_sum_ns", if_gpu(steps.gpu_sum_ns)},
-                {"gpu_busy_ns", if_gpu(steps.gpu_busy_ns)},
-                {"ops", if_gpu(steps.ops)},
-                {"devices", if_gpu(steps.devices)},
-                {"parts", json::array()}};
-    if (const std::string_view witness = step_witness_name(steps.witness); !witness.empty())
-        out["ended_by"] = std::string(witness);
-    if (steps.source == step_source::recurring) out["range"] = printable(steps.range);
-    if (!steps.function.empty()) out["function"] = printable(steps.function);
-    for (const step_part& part : steps.parts) {
-        out["parts"].push_back({{"phase", part.name.empty() ? json() : json(printable(part.name))},
-                                {"gpu_sum_ns", part.gpu_sum_ns},
-                                {"ops", part.ops}});
-    }
-    return out;
-}
-
-// Times are of all steps, on all GPUs.
-json answer_json(const time_answer& answer) {
-    const auto shares = [](const std::vector<time_share>& of) {
-        json list = json::array();
-        for (const time_share& share : of) list.push_back({{"what", printable(share.what)}, {"ns", share.total_ns}});
-        return list;
-    };
-    json slow = json::array();
-    for (const slow_step& step : answer.of.slow) slow.push_back({{"step", step.number}, {"ns", step.length_ns}});
-    return {{"has_steps", answer.of.has_steps},
-            {"by_gpu", answer.of.by_gpu},
-            {"steps", answer.of.steps},
-            {"devices", answer.of.devices},
-            {"wall_ns", answer.of.wall_ns},
-            {"step_median_ns", answer.of.step_median_ns},
-            {"step_min_ns", answer.of.step_min_ns},
-            {"step_max_ns", answer.of.step_max_ns},
-            {"busy_ns", time_answer::total(answer.busy)},
-            {"idle_ns", time_answer::total(answer.idle)},
-            {"busy", shares(answer.busy)},
-            {"idle", shares(answer.idle)},
-            {"slow_steps", answer.of.slow_count},
-            {"slowest", std::move(slow)},
-            {"recorded_ns", answer.of.recorded_ns},
-            {"recorded_busy_ns", answer.of.recorded_busy_ns}};
-}
+// Grows when a key is removed or gets another meaning; new keys do not change it. docs/reference/report.schema.json
+// describes it.
+constexpr int report_schema = 2;
 
 json cell_json(const table_cell& cell) {
     if (const auto* const text = std::get_if<std::string>(&cell.value)) return printable(*text);
+    if (const auto* const list = std::get_if<text_list>(&cell.value)) {
+        json texts = json::array();
+        for (const std::string& text : *list) texts.push_back(printable(text));
+        return texts;
+    }
     if (const auto* const flag = std::get_if<bool>(&cell.value)) return *flag;
     if (const auto* const real = std::get_if<double>(&cell.value)) return *real;
     if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) return *whole;
@@ -165,17 +114,6 @@ json no_range_json(const std::vector<no_range_work>& largest) {
 }
 
 // What was asked for, and what it came to.
-json gains_json(const std::vector<priced_change>& gains) {
-    json out = json::array();
-    for (const priced_change& gain : gains) {
-        out.push_back({{"rule", gain.rule},
-                       {"finding", printable(gain.title)},
-                       {"gain_ns", gain.gain_ns},
-                       {"gain_share", gain.share}});
-    }
-    return out;
-}
-
 json selection_json(const selection_facts& of) {
     const auto text = [](const std::string& given) { return given.empty() ? json() : json(printable(given)); };
     json ranges = json::array();
@@ -196,6 +134,56 @@ json rows_json(const table& of) {
     return list;
 }
 
+// Of a table with one row or none.
+json only_row_json(const table& of) { return of.rows.empty() ? json() : row_json(of, of.rows.front()); }
+
+// The rows whose first cell is this, without it.
+json rows_of_use(const table& of, std::string_view use) {
+    json list = json::array();
+    for (const table_row& row : of.rows) {
+        if (std::get<std::string>(row.front().value) != use) continue;
+        json item = row_json(of, row);
+        item.erase(of.columns.front().key);
+        list.push_back(std::move(item));
+    }
+    return list;
+}
+
+void add_answer(json& out, const report_part& part, const answer_block& block) {
+    const std::vector<table> made = step_tables(part.name, block);
+    const auto table_of = [&](std::string_view key) -> const table& {
+        return *std::find_if(made.begin(), made.end(), [&](const table& of) { return of.rows_key == key; });
+    };
+    json& step = out["step"] = only_row_json(table_of("step"));
+    if (block.step) step["parts"] = rows_json(table_of("step_parts"));
+    json& answer = out["answer"] = only_row_json(table_of("answer"));
+    if (block.answer) {
+        answer["busy"] = rows_of_use(table_of("answer_parts"), "busy");
+        answer["idle"] = rows_of_use(table_of("answer_parts"), "idle");
+        answer["slowest"] = rows_json(table_of("answer_slowest"));
+    }
+    if (!block.gains) return;
+    out["gains"] = rows_json(table_of("gains"));
+    if (block.gains->sampled != 0) out["gains_sampled_steps"] = block.gains->sampled;
+}
+
+// Each finding with its places.
+void add_findings(json& out, const findings_block& block) {
+    const table findings = findings_table(block.found);
+    const table places = places_table(block);
+    for (const auto& [key, total] : findings.totals) out[key] = cell_json(total);
+    json rows = rows_json(findings);
+    for (json& row : rows) row["places"] = json::array();
+    for (const table_row& place : places.rows) {
+        json item = row_json(places, place);
+        const auto finding = item["finding"].get<std::size_t>();
+        item.erase("finding");
+        item.erase("rule");
+        rows[finding - 1]["places"].push_back(std::move(item));
+    }
+    out["rows"] = std::move(rows);
+}
+
 // Without `has_rows`, marks stand where the rows of tables would.
 json report_json(const capture_heading& capture, const report_part& part, bool has_rows) {
     json out = {{"schema", report_schema},
@@ -203,24 +191,23 @@ json report_json(const capture_heading& capture, const report_part& part, bool h
                 {"capture", printable(capture.path)},
                 {"process", process_json(capture)}};
     if (capture.selection) out["selection"] = selection_json(*capture.selection);
-    if (part.has_step) out["step"] = part.step ? step_json(*part.step) : json();
-    if (part.has_step) out["answer"] = part.answer ? answer_json(*part.answer) : json();
-    if (part.gains) out["gains"] = gains_json(part.gains->dearest);
-    if (part.gains && part.gains->sampled != 0) out["gains_sampled_steps"] = part.gains->sampled;
-    for (const table& of : part.tables) {
-        for (const auto& [key, total] : of.totals) out[key] = cell_json(total);
-        out[of.rows_key] =
-            has_rows ? rows_json(of) : json(rows_mark(static_cast<std::size_t>(&of - part.tables.data())));
+    const auto* const answer = block_in<answer_block>(part);
+    if (answer != nullptr) add_answer(out, part, *answer);
+    if (const auto* const findings = block_in<findings_block>(part)) add_findings(out, *findings);
+    const std::vector<const table*> tables = tables_in(part);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+        for (const auto& [key, total] : tables[i]->totals) out[key] = cell_json(total);
+        out[tables[i]->rows_key] = has_rows ? rows_json(*tables[i]) : json(rows_mark(i));
     }
-    if (part.has_step) out["no_range_largest"] = no_range_json(part.no_range);
+    if (answer != nullptr) out["no_range_largest"] = no_range_json(answer->no_range);
     json& dropped = out["dropped"] = json::object();
     for (const auto& [cause, count] : capture.dropped) dropped[cause] = count;
     json& warnings = out["warnings"] = json::array();
     for (const std::string& warning : capture.warnings) warnings.push_back(printable(warning));
     json& notes = out["notes"] = json::array();
     for (const std::string& note : all_notes(capture)) notes.push_back(printable(note));
-    for (const table& of : part.tables) {
-        for (const std::string& note : of.notes) notes.push_back(printable(note));
+    for (const table* const made : tables) {
+        for (const std::string& note : made->notes) notes.push_back(printable(note));
     }
     return out;
 }
@@ -232,12 +219,13 @@ void append_report(std::string& to, const capture_heading& capture, const report
     std::string rest;
     append_indented(rest, report_json(capture, part, false).dump(json_indent), by);
     std::size_t from = 0;
-    for (std::size_t i = 0; i < part.tables.size(); ++i) {
+    const std::vector<const table*> tables = tables_in(part);
+    for (std::size_t i = 0; i < tables.size(); ++i) {
         const std::string mark = json(rows_mark(i)).dump();
         const std::size_t at = rest.find(mark, from);
         if (at == std::string::npos) continue;  // another table of the part has the same key
         to.append(rest, from, at - from);
-        append_rows(to, part.tables[i], by + json_indent, flush);
+        append_rows(to, *tables[i], by + json_indent, flush);
         from = at + mark.size();
     }
     to.append(rest, from);

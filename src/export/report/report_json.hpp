@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/reports/report_document.hpp"
+#include "report/report_document.hpp"
 
 namespace prof {
 

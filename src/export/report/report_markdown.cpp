@@ -8,13 +8,16 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/cell_text.hpp"
+#include "export/report/finding_lines.hpp"
 #include "export/report/name_cut.hpp"
 #include "export/report/report_writer.hpp"
+#include "export/report/shown_document.hpp"
 #include "export/report/text_table.hpp"
 
 namespace prof {
@@ -46,6 +49,7 @@ std::vector<std::string_view> lines_in(std::string_view text) {
 struct markdown_layout {
     bool is_wide;
     bool legend;
+    shown_limits shown;
 
     bool shows(const table_column& column) const noexcept {
         return !column.title.empty() && (is_wide || column.importance <= least_importance);
@@ -113,7 +117,8 @@ class markdown_writer final : public report_writer {
 public:
     explicit markdown_writer(const markdown_layout& layout) : layout_(layout) {}
 
-    void add(const report_document& document) override {
+    void add(const report_document& whole) override {
+        const report_document document = shown_document(whole, layout_.shown);
         const capture_heading& capture = document.capture;
         if (!out_.empty()) out_ += '\n';
         out_ += "# " + markdown(terminal_safe(capture.title)) + '\n';
@@ -122,13 +127,8 @@ public:
         if (capture.selection) out_ += '\n' + markdown(line_of_selection(capture)) + '\n';
         add_list(lines_above(capture));
         for (const report_part& part : document.parts) {
-            if (part.step || part.answer) {
-                add_list(lines_in(answer_text(part.step, part.answer, {.width = any_width})));
-                add_list(lines_in(gains_text(part, {.width = any_width})));
-            }
-            add_list(part.paragraphs);
-            for (const table& of : part.tables) {
-                if (is_shown(of)) out_ += '\n' + table_markdown(of, layout_, explained_);
+            for (const report_block& block : part.blocks) {
+                std::visit([this](const auto& held) { add_block(held); }, block);
             }
         }
         const std::vector<std::string> notes = closing_notes(document);
@@ -139,6 +139,17 @@ public:
     std::string text() const override { return out_; }
 
 private:
+    void add_block(const answer_block& block) {
+        if (!block.step && !block.answer) return;
+        add_list(lines_in(answer_text(block, {.width = any_width})));
+        add_list(lines_in(gains_text(block, {.width = any_width})));
+    }
+    void add_block(const text_block& block) { add_list(block.paragraphs); }
+    void add_block(const findings_block& block) { add_list(finding_lines(block)); }
+    void add_block(const table& block) {
+        if (is_shown(block)) out_ += '\n' + table_markdown(block, layout_, explained_);
+    }
+
     template <typename TText>
     void add_list(const std::vector<TText>& lines) {
         if (!lines.empty()) out_ += '\n';
@@ -160,7 +171,9 @@ private:
 
 std::unique_ptr<report_writer> make_markdown_writer(const writer_options& options) {
     return std::make_unique<markdown_writer>(
-        markdown_layout{.is_wide = options.layout.width == any_width, .legend = options.layout.legend});
+        markdown_layout{.is_wide = options.layout.width == any_width,
+                        .legend = options.layout.legend,
+                        .shown = options.layout.shown});
 }
 
 }  // namespace prof

@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/reports/process_overview.hpp"
+#include "report/process_overview.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/cell_text.hpp"
 #include "export/report/common_lines.hpp"
+#include "export/report/finding_lines.hpp"
 #include "export/report/report_writer.hpp"
+#include "export/report/shown_document.hpp"
 #include "export/report/text_style.hpp"
 #include "export/report/text_table.hpp"
 
@@ -124,8 +126,8 @@ std::int64_t largest_time(const std::vector<report_document>& documents) {
     std::int64_t largest = 0;
     for (const report_document& document : documents) {
         for (const report_part& part : document.parts) {
-            for (const table& of : part.tables) {
-                if (is_shown(of)) largest = std::max(largest, largest_time(of));
+            for (const table* const made : tables_in(part)) {
+                if (is_shown(*made)) largest = std::max(largest, largest_time(*made));
             }
         }
     }
@@ -138,7 +140,9 @@ class text_writer final : public report_writer {
 public:
     text_writer(const text_layout& layout, bool outline) : layout_(layout), outline_(outline) {}
 
-    void add(const report_document& document) override { documents_.push_back(document); }
+    void add(const report_document& document) override {
+        documents_.push_back(shown_document(document, layout_.shown));
+    }
 
     std::string text() const override {
         if (documents_.size() < 2)
@@ -228,16 +232,35 @@ std::string notes_text(const report_document& document, const text_layout& layou
     return styled(out, text_role::note, layout.color);
 }
 
-std::string document_text(const report_document& document, const text_layout& layout) {
+namespace {
+
+std::string block_text(const answer_block& block, const text_layout& layout) {
+    if (!block.step && !block.answer) return {};
+    return '\n' + answer_text(block, layout) + gains_text(block, layout);
+}
+std::string paragraphs_text(const std::vector<std::string>& paragraphs, const text_layout& layout) {
+    std::string out = "\n";
+    for (const std::string& line : paragraphs) out += paragraph_text(line, layout);
+    return out;
+}
+std::string block_text(const text_block& block, const text_layout& layout) {
+    return paragraphs_text(block.paragraphs, layout);
+}
+std::string block_text(const findings_block& block, const text_layout& layout) {
+    return paragraphs_text(finding_lines(block), layout);
+}
+std::string block_text(const table& block, const text_layout& layout) {
+    return is_shown(block) ? '\n' + table_text(block, layout) : std::string();
+}
+
+}  // namespace
+
+std::string document_text(const report_document& whole, const text_layout& layout) {
+    const report_document document = shown_document(whole, layout.shown);
     std::string out = title_text(document.capture, layout);
     for (const report_part& part : document.parts) {
-        if (part.step || part.answer) {
-            out += '\n' + answer_text(part.step, part.answer, layout) + gains_text(part, layout);
-        }
-        if (!part.paragraphs.empty()) out += '\n';
-        for (const std::string& line : part.paragraphs) out += paragraph_text(line, layout);
-        for (const table& of : part.tables) {
-            if (is_shown(of)) out += '\n' + table_text(of, layout);
+        for (const report_block& block : part.blocks) {
+            out += std::visit([&](const auto& held) { return block_text(held, layout); }, block);
         }
     }
     const std::string notes = notes_text(document, layout);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/reports/report_document.hpp"
-#include "analysis/reports/table.hpp"
+#include "report/report_document.hpp"
+#include "report/table.hpp"
 #include "analysis/steps/step_figures.hpp"
 
 namespace prof {
@@ -22,17 +22,17 @@ struct text_layout {
     std::optional<std::int64_t> unit_ns{};  // all tables have the unit for this time; else each has its own
     bool color = false;                     // headings, warnings and notes look different in a terminal
     bool wrap_lines = false;                // warnings and notes are lines of `width`, as a terminal would break words
+    shown_limits shown{};                   // of each table
 };
 
-// All of it: the capture's title, its command line, what must be known before the numbers, the reports, and the notes.
+// All of it, with the tables' rows within the limits: the capture's title, its command line, what must be known before the numbers, the reports, and the notes.
 std::string document_text(const report_document& document, const text_layout& layout);
 
 // Parts of it.
 // What a step takes, and where its time goes; without steps, where the recorded time goes; "" if nothing is known.
-std::string answer_text(const std::optional<step_figures>& steps, const std::optional<time_answer>& answer,
-                        const text_layout& layout);
+std::string answer_text(const answer_block& block, const text_layout& layout);
 // The changes that would gain most; "" where the steps were not diagnosed.
-std::string gains_text(const report_part& part, const text_layout& layout);
+std::string gains_text(const answer_block& answer, const text_layout& layout);
 std::string table_text(const table& of, const text_layout& layout);
 // What a table of this width needs below it: the columns that it has no space for, and sentences on those it shows.
 struct table_explanation {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/reports/report_document.hpp"
+#include "report/report_document.hpp"
 #include "export/byte_sink.hpp"
 #include "export/report/report_text.hpp"
 

@@ -185,8 +185,9 @@ std::string length_text(const step_figures& steps, const step_times& times) {
 
 }  // namespace
 
-std::string answer_text(const std::optional<step_figures>& steps, const std::optional<time_answer>& answer,
-                        const text_layout& layout) {
+std::string answer_text(const answer_block& block, const text_layout& layout) {
+    const std::optional<step_figures>& steps = block.step;
+    const std::optional<time_answer>& answer = block.answer;
     std::string out;
     const double count = steps ? static_cast<double>(steps->steps) : 1;
     double largest_ns = answer ? static_cast<double>(answer->of.wall_ns) : 0;
@@ -201,22 +202,22 @@ std::string answer_text(const std::optional<step_figures>& steps, const std::opt
     return out + wrapped(recorded_text(*answer), layout.width, indent);
 }
 
-std::string gains_text(const report_part& part, const text_layout& layout) {
-    if (!part.gains) {
-        return part.next.empty() ? std::string()
-                                 : wrapped("gain: " + part.next + " looks for it", layout.width, indent);
+std::string gains_text(const answer_block& answer, const text_layout& layout) {
+    if (!answer.gains) {
+        return answer.next.empty() ? std::string()
+                                 : wrapped("gain: " + answer.next + " looks for it", layout.width, indent);
     }
-    const std::vector<priced_change>& gains = part.gains->dearest;
+    const std::vector<priced_change>& gains = answer.gains->dearest;
     std::string basis;
-    if (part.gains->sampled != 0 && part.step) {
-        basis = fmt::format("by {} of {} steps", with_thousands(part.gains->sampled), with_thousands(part.step->steps));
+    if (answer.gains->sampled != 0 && answer.step) {
+        basis = fmt::format("by {} of {} steps", with_thousands(answer.gains->sampled), with_thousands(answer.step->steps));
     }
     if (gains.empty()) {
         return wrapped("gain: nothing was found that would make a step 1 % shorter" +
                            (basis.empty() ? std::string() : ", " + basis),
                        layout.width, indent);
     }
-    const double step_ns = part.step ? part.step->mean_ns() : gains.front().gain_ns;
+    const double step_ns = answer.step ? answer.step->mean_ns() : gains.front().gain_ns;
     const step_times times(step_ns, 1);
     std::string out;
     for (const priced_change& gain : gains) {
@@ -225,8 +226,8 @@ std::string gains_text(const report_part& part, const text_layout& layout) {
                             layout.width) +
                '\n';
     }
-    if (!part.next.empty()) {
-        basis += fmt::format("{}{}: {}where, and what to try", basis.empty() ? "" : "; ", part.next,
+    if (!answer.next.empty()) {
+        basis += fmt::format("{}{}: {}where, and what to try", basis.empty() ? "" : "; ", answer.next,
                              basis.empty() ? "" : "by all of them, ");
     }
     if (!basis.empty()) out += wrapped(std::string(indent) + basis, layout.width, indent);

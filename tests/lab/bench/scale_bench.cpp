@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "analysis/reports/gpu_projection.hpp"
+#include "report/tables/gpu_projection.hpp"
 #include "base/clock.hpp"
 #include "capture/reader.hpp"
 #include "diagnose/diagnosis.hpp"

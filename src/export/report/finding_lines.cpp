@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "export/report/finding_lines.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "base/display_text.hpp"
+#include "base/json_text.hpp"
+
+namespace prof {
+namespace {
+
+constexpr double least_unexplained = 0.1;   // of the path: less is not mentioned in the heading
+
+std::string ms(double ns) { return fmt::format("{:.{}f} ms", ns / 1e6, ns < 1e6 ? 3 : ns < 1e8 ? 2 : 1); }
+std::string percent_of(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
+
+std::string a_step(const diagnosis& of) { return of.has_steps ? " a step" : ""; }
+
+std::string counted(std::uint64_t count, std::string_view what) {
+    return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
+}
+
+std::string price(const diagnosis& of, std::int64_t total_ns) {
+    const std::string_view whole = of.has_steps ? "the step" : "the recording";
+    return fmt::format("up to {}{} ({} of {})", ms(of.per_step(total_ns)), a_step(of),
+                       percent_of(of.share_of(total_ns)), whole);
+}
+
+class finding_text {
+public:
+    explicit finding_text(const findings_block& block) : of_(block.found), begin_ns_(block.begin_ns) {}
+
+    std::vector<std::string> lines() {
+        if (of_.steps == 0) {
+            lines_.push_back("Diagnosis: " + (of_.not_looked.empty() ? "nothing to examine" : of_.not_looked.front()));
+            return std::move(lines_);
+        }
+        lines_.push_back(heading());
+        for (const std::string& line : of_.remarks) lines_.push_back("Note: " + terminal_safe(line));
+        for (std::size_t i = 0; i < of_.findings.size(); ++i) add(i + 1, of_.findings[i]);
+        lines_.emplace_back();
+        if (of_.findings.size() > 1) {
+            lines_.push_back(fmt::format("All of these at once would gain {}: their prices overlap, and do not add up.",
+                                         price(of_, of_.together_ns)));
+        }
+        if (!of_.looked.empty()) {
+            lines_.push_back(fmt::format("Looked, and found nothing above {}{}: {}.", percent_of(of_.least_share),
+                                         of_.has_steps ? " of a step" : "", fmt::join(of_.looked, ", ")));
+        }
+        for (const std::string& line : of_.not_looked) lines_.push_back("Could not look: " + terminal_safe(line));
+        return std::move(lines_);
+    }
+
+private:
+    std::string heading() const {
+        std::string out = of_.has_steps
+                              ? fmt::format("Diagnosis of {} of {}", counted(of_.steps, "step"), ms(of_.step_ns))
+                              : fmt::format("Diagnosis of {} of recording", ms(of_.step_ns));
+        if (of_.warm_up != 0) out += fmt::format(" (without {} of warm-up)", of_.warm_up);
+        if (of_.findings.empty()) out += ": nothing to gain was found";
+        if (!of_.bound_by.empty()) out += "; bound by " + terminal_safe(of_.bound_by);
+        const double unexplained = static_cast<double>(of_.unexplained_ns) / static_cast<double>(of_.path_ns);
+        if (of_.path_ns > 0 && unexplained >= least_unexplained) {
+            out += fmt::format("; {:.0f} % of the critical path is not explained", 100 * unexplained);
+        }
+        return out;
+    }
+
+    void add(std::size_t number, const finding& found) {
+        lines_.emplace_back();
+        lines_.push_back(fmt::format("{}. {}: {}", number, terminal_safe(found.title), price(of_, found.gain_ns)));
+        lines_.push_back(fmt::format("   {} takes {}{}{}; confidence: {}", found.rule, cost_of(found.cost_ns),
+                                     sum_of(found), steps_of(found), to_string(found.trust)));
+        for (const finding_part& part : found.parts) {
+            lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
+                                         shortened(terminal_safe(part.what), 80), cost_of(part.cost_ns),
+                                         times_of(part.count), ms(static_cast<double>(part.longest_ns)),
+                                         static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
+        }
+        if (!found.modules.empty()) {
+            lines_.push_back("   modules: " + terminal_safe(fmt::format("{}", fmt::join(found.modules, ", "))));
+        }
+        lines_.push_back("   price: " + found.bound);
+        for (const std::string& line : found.advice) lines_.push_back("   try: " + line);
+    }
+
+    std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }
+
+    // Of a step as the costs: "in 3.2 calls a step".
+    std::string times_of(std::uint64_t count) const {
+        if (!of_.has_steps) return counted(count, "time");
+        const double each = of_.per_step(static_cast<std::int64_t>(count));
+        if (each == 1) return "once a step";
+        if (each >= 9.95 || each == std::floor(each)) {
+            return counted(static_cast<std::uint64_t>(std::llround(each)), "time") + " a step";
+        }
+        return fmt::format("{:.{}f} times a step", each, each < 0.095 ? 2 : 1);
+    }
+
+    // One thread, or one stream, cannot spend more than the steps' time.
+    std::string sum_of(const finding& found) const {
+        const bool is_sum = found.cost_ns > std::max({of_.wall_ns, of_.path_ns, of_.replayed_ns});
+        return is_sum ? " (of threads or streams that run at the same time, together)" : "";
+    }
+
+    std::string steps_of(const finding& found) const {
+        if (!of_.has_steps) return {};
+        return fmt::format(", in {} of {}", with_thousands(found.steps), counted(of_.steps, "step"));
+    }
+
+    const diagnosis& of_;
+    std::int64_t begin_ns_;
+    std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> finding_lines(const findings_block& block) { return finding_text(block).lines(); }
+
+}  // namespace prof

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/capture_diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "analysis/projection/call_names.hpp"
+#include "analysis/selection/step_choice.hpp"
+#include "analysis/selection/time_slices.hpp"
+#include "base/json_text.hpp"
+#include "diagnose/diagnosis.hpp"
+#include "report/projected_timeline.hpp"
+
+namespace prof {
+
+namespace {
+
+// The dearest findings.
+std::vector<priced_change> dearest_changes(const diagnosis& of) {
+    constexpr std::size_t most = 3;
+    std::vector<priced_change> out;
+    for (const finding& found : of.findings) {
+        if (out.size() == most) break;
+        out.push_back({found.rule, terminal_safe(found.title), of.per_step(found.gain_ns), of.share_of(found.gain_ns)});
+    }
+    return out;
+}
+
+diagnosis diagnosed(const projected_timeline& shown, double least_share, const whole_steps* steps = nullptr,
+                    bool is_sample = false) {
+    return diagnose(shown.data(), shown.att(),
+                    {.least_share = least_share,
+                     .step_function = shown.step_function(),
+                     .original = &shown.original(),
+                     .call_name = call_names(shown.data()),
+                     .steps = steps,
+                     .is_sample = is_sample});
+}
+
+diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, const selection_request& part) {
+    try {
+        const whole_steps steps = choose_whole_steps(shown.data(), shown.att(), part, !shown.step_function().empty());
+        diagnosis out = diagnosed(shown, least_share, &steps);
+        const std::size_t chosen = choose_times(shown.data(), shown.att(), part).steps.size();
+        const std::size_t whole = steps.steps.size() + steps.warm_up;
+        if (chosen > whole) {
+            out.remarks.push_back(fmt::format("{} of the {} chosen steps {} not recorded as a whole, and left out",
+                                              chosen - whole, chosen, chosen - whole == 1 ? "was" : "were"));
+        }
+        return out;
+    } catch (const nothing_selected& failure) {
+        diagnosis out;
+        out.least_share = least_share;
+        out.not_looked.push_back(fmt::format("nothing could be examined: {}", failure.what()));
+        return out;
+    }
+}
+
+}  // namespace
+
+const diagnosis& capture_diagnosis::get() {
+    if (!made_) {
+        const projected_timeline shown({.data = data_, .projected = projected_});
+        made_ = part_.has_times() ? of_chosen_steps(shown, least_share_, part_) : diagnosed(shown, least_share_);
+    }
+    return *made_;
+}
+
+std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
+    const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
+    if (made_ || is_small) {
+        if (!get().has_steps) return {};
+        return priced_changes{.dearest = dearest_changes(get())};
+    }
+    step_sample sample = sample_steps(data_, of.whole.steps, limits_);
+    if (sample.steps.empty()) return {};
+    const timeline slices = slices_of(data_, sample.spans);
+    whole_steps steps = of.whole;
+    steps.steps = std::move(sample.steps);
+    diagnosis priced =
+        diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_, &steps, true);
+    if (priced.steps == 0) return {};
+    priced_changes out{.sampled = priced.steps};
+    extend_to_all(priced, of.whole.steps);
+    out.dearest = dearest_changes(priced);
+    return out;
+}
+
+void capture_diagnosis::add_gains(report_document& document) {
+    if (document.capture.selection) return;
+    for (report_part& part : document.parts) {
+        auto* const answer = block_in<answer_block>(part);
+        if (answer != nullptr && answer->answer && answer->step) answer->gains = gains(*answer->step);
+    }
+}
+
+void add_next_command(const timeline& data, report_document& document) {
+    if (document.capture.selection || data.api_calls.empty()) return;
+    std::error_code failed;
+    const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
+    // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
+    const bool is_pipe = std::filesystem::exists(file) && !std::filesystem::is_regular_file(file);
+    if (is_pipe || document.capture.path == "-") return;
+    for (report_part& part : document.parts) {
+        auto* const answer = block_in<answer_block>(part);
+        const bool has_more =
+            answer != nullptr && answer->answer && (!answer->gains || !answer->gains->dearest.empty());
+        if (has_more) answer->next = "prof diagnose " + terminal_safe(document.capture.path);
+    }
+}
+
+}  // namespace prof

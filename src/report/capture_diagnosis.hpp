@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The diagnosis of a timeline that reports show, made once, when it is first asked for. One thread.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "analysis/projection/projection.hpp"
+#include "report/report_document.hpp"
+#include "analysis/selection/selection_request.hpp"
+#include "analysis/selection/step_sample.hpp"
+#include "diagnose/finding.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class capture_diagnosis {
+public:
+    // The first two arguments must outlive it. `least_share`: as diagnosis_options. `part`: its steps and moments
+    // choose the steps to examine (choose_whole_steps); its ranges choose nothing.
+    capture_diagnosis(const timeline& data, const projection_options& projected, double least_share,
+                      selection_request part = {}, const sample_limits& limits = {})
+        : data_(data), projected_(projected), least_share_(least_share), part_(std::move(part)), limits_(limits) {}
+
+    // Adds the dearest changes to the answers of the document, unless the document is of a part of
+    // the capture. Of a large capture they are those of a sample of its steps (step_sample.hpp), so that nobody waits
+    // for them.
+    void add_gains(report_document& document);
+
+    const timeline& data() const noexcept { return data_; }
+    // Of all steps, made once.
+    const diagnosis& get();
+
+private:
+    std::optional<priced_changes> gains(const step_figures& of);
+
+    const timeline& data_;
+    const projection_options& projected_;
+    double least_share_;
+    selection_request part_;
+    sample_limits limits_;
+    std::optional<diagnosis> made_;
+};
+
+// Adds the command that says more to the answers of the document that have, or may have, changes.
+void add_next_command(const timeline& data, report_document& document);
+
+}  // namespace prof

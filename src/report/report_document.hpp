@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reports of one capture as a value: the heading, each report with its blocks, and the notes. make_reports.hpp makes
+// it, and export/report/ renders it in every format. Plain data. Names from the process are stored byte for byte, and
+// the renderer escapes them, unless a comment here states otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "report/table.hpp"
+#include "report/time_answer.hpp"
+#include "analysis/selection/selected_part.hpp"
+#include "analysis/steps/step_figures.hpp"
+#include "diagnose/finding.hpp"
+
+namespace prof {
+
+// Which process was recorded, and how much of it: a line of the overview of several captures.
+struct captured_process {
+    std::string program{};
+    std::string host{};
+    std::optional<std::int64_t> rank{};
+    std::optional<std::int64_t> pid{};
+    std::int64_t recorded_ns = 0;  // in all windows
+    std::uint64_t ranges = 0;
+    std::uint64_t calls = 0;  // of CUDA
+    std::uint64_t ops = 0;    // of the GPU
+    std::int64_t gpu_sum_ns = 0;
+    std::vector<std::string> gpus{};  // their names; "" of one that is not known
+    std::string part{};               // of the run that was recorded, as windows below
+    std::string state{};              // "" where it ended in good order
+    bool is_forked = false;           // or spawned by Python: a worker of a program
+};
+
+// The lines above and below all reports of a capture (capture_notes.hpp).
+struct capture_heading {
+    std::string path{};     // of the capture, as the user gave it
+    std::string title{};    // which process it was
+    std::string command{};  // its command line; "" if that is not known
+    std::string windows{};  // the part of the run that was recorded; "" if it is all of it
+    captured_process process{};
+    std::optional<selection_facts> selection{};      // the part that the reports show; none: all
+    std::map<std::string, std::uint64_t> dropped{};  // records by cause
+    std::vector<std::string> warnings{};             // what the numbers lack; above the tables
+    std::vector<std::string> facts{};                // what was recorded and how it ended; above the tables, too
+    std::vector<std::string> notes{};                // below the tables
+};
+
+// Kernels, copies or sets of one name, launched outside all ranges by one call of one thread.
+struct no_range_work {
+    std::string name{};
+    std::string thread{};
+    std::string call{};  // "" where no names of calls are known
+    std::int64_t gpu_ns = 0;
+    std::uint64_t ops = 0;
+};
+
+// What a change of the program would gain, at most (diagnose/finding.hpp).
+struct priced_change {
+    std::string rule{};
+    std::string title{};  // ready for a terminal
+    double gain_ns = 0;   // of a step
+    double share = 0;     // of a step
+};
+
+// The dearest changes, dearest first.
+struct priced_changes {
+    std::vector<priced_change> dearest{};
+    std::uint64_t sampled = 0;  // steps on which the prices rest; 0: all
+};
+
+// What a step takes, where its time goes, and what changes would gain.
+struct answer_block {
+    std::optional<step_figures> step{};    // none: the capture has no steps
+    std::optional<time_answer> answer{};   // none: there was no GPU work
+    std::optional<priced_changes> gains{};  // none: not diagnosed; without changes: nothing was found
+    std::string next{};                     // the command that says more about them; "": there is no more to say
+    std::vector<no_range_work> no_range{};  // the largest in the row "(no range)"
+};
+
+// Sentences for people, a paragraph each. Ready for a terminal.
+struct text_block {
+    std::vector<std::string> paragraphs{};
+};
+
+// What was found, and where the moments of its places begin.
+struct findings_block {
+    diagnosis found{};
+    std::int64_t begin_ns = 0;  // on the timeline's clock
+};
+
+using report_block = std::variant<answer_block, text_block, findings_block, table>;
+
+// One report. Its tables have the same columns for programs, and are one table in CSV.
+struct report_part {
+    std::string name{};      // of the report: "cuda_gpu_kern_sum"
+    bool is_nsight = false;  // its columns in CSV are Nsight's and no others, unless captures must be distinguished
+    std::vector<report_block> blocks{};
+    // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:
+    // names in them are terminal_safe (base/json_text.hpp).
+    std::vector<std::string> reading_notes{};
+};
+
+struct report_document {
+    capture_heading capture{};
+    std::vector<report_part> parts{};  // in the order in which they were asked for
+    bool has_all_reports = false;      // all there are: people see those that have rows
+};
+
+report_part part_of(table made);  // a report that is one table
+
+// The first block of this kind; null if there is none.
+template <typename TBlock>
+TBlock* block_in(report_part& part) noexcept {
+    for (report_block& block : part.blocks) {
+        if (auto* const found = std::get_if<TBlock>(&block)) return found;
+    }
+    return nullptr;
+}
+template <typename TBlock>
+const TBlock* block_in(const report_part& part) noexcept {
+    return block_in<TBlock>(const_cast<report_part&>(part));
+}
+// Its tables, in their order.
+std::vector<const table*> tables_in(const report_part& part);
+
+// Warnings, facts and notes, in this order.
+std::vector<std::string> all_notes(const capture_heading& capture);
+// "selected: range backward; 1,850 of 4,575 GPU operations", ready for a terminal; "" if the reports show all.
+std::string line_of_selection(const capture_heading& capture);
+// The lines above the reports: "warning: " and what the numbers lack, then what was recorded. Ready for a terminal.
+std::vector<std::string> lines_above(const capture_heading& capture);
+// The lines below the reports: the notes of the capture, and those of the reports. Ready for a terminal.
+std::vector<std::string> closing_notes(const report_document& document);
+
+}  // namespace prof

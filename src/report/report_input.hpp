@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reports are made of, and what a report is. Plain data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/attribution/domain_filter.hpp"
+#include "analysis/projection/call_names.hpp"
+#include "analysis/projection/projection.hpp"
+#include "analysis/selection/selected_part.hpp"
+#include "report/report_document.hpp"
+#include "symbols/kernel_names.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class capture_diagnosis;
+
+struct report_input {
+    const timeline& data;
+    std::string capture{};  // its path, as documents show it
+    kernel_name_style names = kernel_name_style::full;
+    hidden_domains hidden{};
+    projection_options projected{};  // of reports that apply adoption
+    // The timeline's attribution with projected.attribution, where the caller has it: that saves making it.
+    const attribution* att = nullptr;
+    // Set if `data` and `att` are those of a part. Headings are of the whole.
+    const selected_part* selected = nullptr;
+    // Nobody will ask for more rows of a long list in its own order, so that a maker may leave out the others.
+    std::size_t most_rows = SIZE_MAX;
+    // Of reports that are lists (report_kind::is_list), in every format; "": each has its own order.
+    std::string_view sort{};
+    std::size_t limit = SIZE_MAX;
+    // The floating-point operations of a step, as the user says; none: as the program does (mfu.hpp).
+    std::optional<double> flops_per_step{};
+    // What a CUDA call is called.
+    call_namer call_name{};
+    // Of the whole capture, for the reports that show what was found; they must not be asked for without it.
+    capture_diagnosis* diagnosed = nullptr;
+    bool may_use_threads = false;  // one more than the calling one: not inside a profiled program
+};
+
+struct report_kind {
+    std::string_view name;
+    std::string_view purpose;  // one line
+    report_part (*make)(const report_input& input);
+    bool is_nsight = true;  // has Nsight's columns, named as in its CSV
+    bool is_list = true;    // its rows may be in any order, and be cut off
+    bool is_diagnosed = false;  // it shows what a diagnosis of the capture found
+};
+
+}  // namespace prof

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every report by name: libprof's own, and those that users know from Nsight Systems, with its columns and definitions
+// (docs/reference/reports.md).
+//
+// To add a report: a maker in a file of its own in report/tables/, its declaration in makers.hpp, and a row in
+// reports.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "report/report_input.hpp"
+
+namespace prof {
+
+// The first is the default.
+std::span<const report_kind> report_kinds() noexcept;
+// The ones that most users want, in a phrase for the help of an option.
+std::string_view reports_at_a_glance() noexcept;
+// Null if there is none of that name; '-' and '_' are the same in it.
+const report_kind* find_report(std::string_view name) noexcept;
+
+// These reports of a capture, without what its answers would gain (make_reports.hpp). Throws prof::error if one of them
+// cannot be sorted as the input says.
+report_document make_document(const report_input& input, std::span<const report_kind* const> reports);
+
+}  // namespace prof

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table as a value: columns, each with the kind of its values, and rows of cells. A report makes it, and every
+// renderer of export/report/ shows the same one: text, Markdown and HTML for people, CSV and JSON for programs. Programs
+// get all rows. People get those that the renderer asks for (table::shorten). Plain data, but for that function.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace prof {
+
+// What a column's values are. Text shows each in its own way; CSV and JSON have the number.
+enum class quantity : std::uint8_t {
+    text,
+    identity,  // a number that names something: pid, device
+    count,
+    number,
+    time_ns,
+    moment_ns,  // a point of time
+    bytes,
+    share,    // 0 … 1
+    percent,  // 0 … 100
+    flag,     // true or false
+};
+
+// Which of the formats for programs have a column.
+enum class column_formats : std::uint8_t { csv_and_json, csv, json };
+
+struct table_column {
+    std::string key;    // in CSV's header and in JSON; "": not there
+    std::string title;  // in tables for people; "": not there
+    quantity holds = quantity::text;
+    int importance = 0;  // 0: always shown; else the highest goes first when space is short (text_table.hpp)
+    int decimals = -1;   // in CSV, of values that are no whole numbers; -1: as many as it takes
+    column_formats formats = column_formats::csv_and_json;  // REQUIRES: csv_and_json if the key is ""
+    bool is_key = false;  // the columns with this mark together identify a row, in this capture and in another
+};
+
+// How a table for people shows a cell. Formats for programs have its value in any case.
+enum class cell_display : std::uint8_t { value, blank, dash };
+
+using text_list = std::vector<std::string>;
+
+// A value, or none: then text has a dash, CSV nothing and JSON null. A list is an array in JSON, and lines elsewhere.
+struct table_cell {
+    std::variant<std::monostate, std::int64_t, std::uint64_t, double, bool, std::string, text_list> value;
+    cell_display display = cell_display::value;
+
+    table_cell() = default;
+    template <std::signed_integral TNumber>
+    table_cell(TNumber number) : value(std::int64_t{number}) {}
+    template <std::unsigned_integral TNumber>
+        requires(!std::same_as<TNumber, bool>)
+    table_cell(TNumber number) : value(std::uint64_t{number}) {}
+    template <std::same_as<bool> TFlag>
+    table_cell(TFlag flag) : value(flag) {}
+    table_cell(double number) : value(number) {}
+    table_cell(std::string text) : value(std::move(text)) {}
+    table_cell(text_list texts) : value(std::move(texts)) {}
+};
+
+// People see nothing there, not even a dash.
+inline table_cell blank_cell() {
+    table_cell out;
+    out.display = cell_display::blank;
+    return out;
+}
+
+using table_row = std::vector<table_cell>;  // a cell for each column
+
+// What a column of a table for people means.
+struct legend_line {
+    std::string column;  // its title: the line is shown with the column; "": always
+    std::string text;    // a sentence
+};
+
+// How much of a table a person is shown.
+struct shown_limits {
+    std::size_t rows = SIZE_MAX;         // about so many of a tree or of a long list
+    std::uint32_t deepest = UINT32_MAX;  // of a tree: no row that lies deeper; 0: the outermost rows
+};
+
+// The rows of a table within such limits.
+struct shown_rows {
+    std::vector<table_row> rows{};
+    std::vector<table_row> sums{};
+    std::string instead{};                     // as in the table
+    std::vector<std::string> notes{};          // below the table, after its own
+    std::vector<std::string> reading_notes{};  // as report_part::reading_notes
+};
+
+struct table {
+    std::string report;   // the name of the report that it belongs to: "cuda_gpu_kern_sum"
+    std::string heading;  // for people: "GPU time by kernel"; the unit of time follows it
+    std::vector<table_column> columns;
+    std::vector<table_row> rows;
+    std::vector<std::pair<std::string, table_cell>> totals;  // beside the rows in JSON
+    std::vector<std::string> notes{};                        // below the table, a line each; in JSON, too
+    std::vector<legend_line> legend{};                       // the same, where legends are wanted
+
+    std::string rows_key = "rows";          // of the rows in JSON
+    std::string remark{};                   // of the heading, behind the unit of time
+    std::vector<table_row> sums{};          // for people, below the rows and a rule
+    bool shows_if_empty = true;             // else people get no table without rows
+    std::string instead{};                  // if set, people get this line behind the heading, and no rows
+    std::optional<std::int64_t> unit_ns{};  // the time that the unit is chosen for; else the largest of the rows
+    // What people are shown instead of all rows; empty: all. It must need nothing but the table itself and what it owns.
+    std::function<shown_rows(const table& whole, const shown_limits& limits)> shorten{};
+};
+
+}  // namespace prof

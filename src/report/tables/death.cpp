@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/segment.hpp"
+#include "report/tables/nsight_columns.hpp"
+#include "report/makers.hpp"
+
+namespace prof {
+namespace {
+
+// Open until the capture's last moment: not one that a window, or a gap in the records, cut.
+bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexcept {
+    return range.open_at_end && range.takes_part() && range.end_ns >= data.windows.back().end_ns;
+}
+
+class death_rows {
+public:
+    explicit death_rows(const report_input& input)
+        : input_(input),
+          data_(input.data),
+          made_(input.att == nullptr ? std::optional(attribute(input.data, input.projected.attribution))
+                                     : std::nullopt),
+          att_(made_ ? *made_ : *input.att),
+          segment_of_(input.data) {}
+
+    void add_open_ranges(table& out) {
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            if (!is_open_at_the_end(data_, range) || att_.hidden.contains(range)) continue;
+            add(out, "open range", range.thread, path_of(i), {}, 1, range.start_ns);
+        }
+    }
+
+    void add_unfinished_launches(table& out) {
+        struct group {
+            std::uint64_t count = 0;
+            std::int64_t first_ns = 0;
+        };
+        text_ids kernels;  // several symbols may have one name
+        std::map<std::tuple<std::uint32_t, std::string, std::uint32_t>, group> groups;
+        for (const timeline_api_call& call : data_.api_calls) {  // by start_ns
+            if (!call.is_unfinished) continue;
+            const std::uint32_t kernel =
+                kernels.of(call.kernel_name, [&] { return kernel_name(data_.name(call.kernel_name), input_.names); });
+            group& of = groups[{call.thread, path_of(att_.hidden.innermost_kept(data_, call.open)), kernel}];
+            if (of.count++ == 0) of.first_ns = call.start_ns;
+        }
+        for (const auto& [key, of] : groups) {
+            const auto& [thread, path, kernel] = key;
+            add(out, "unfinished launch", thread, path, kernels.text(kernel), of.count, of.first_ns);
+        }
+    }
+
+private:
+    // As gpu-projection has it, but that digits are not folded.
+    std::string path_of(std::uint32_t range) {
+        std::vector<std::uint32_t> unknown;
+        std::uint32_t above = range;
+        for (; is_range(above) && !paths_.contains(above); above = att_.parent[above]) unknown.push_back(above);
+        std::string path = is_range(above)            ? paths_.at(above)
+                           : above == owner_ambiguous ? std::string{ambiguous_text}
+                                                      : std::string();
+        for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
+            path = texts_.of(path_below(path, segment_of_(data_.ranges[*next], false)));
+            paths_.emplace(*next, path);
+        }
+        return path;
+    }
+
+    void add(table& out, const char* what, std::uint32_t thread, const std::string& path, const std::string& kernel,
+             std::uint64_t count, std::int64_t since_ns) const {
+        const bool is_known = thread < data_.threads.size();
+        out.rows.push_back({std::string(what), is_known ? table_cell(data_.threads[thread].tid) : table_cell(),
+                            is_known ? data_.threads[thread].name : std::string(), path, kernel, count,
+                            data_.end_ns - since_ns});
+    }
+
+    const report_input& input_;
+    const timeline& data_;
+    std::optional<attribution> made_;
+    const attribution& att_;
+    path_segments segment_of_;
+    text_budget texts_;
+    std::unordered_map<std::uint32_t, std::string> paths_;  // by range
+};
+
+}  // namespace
+
+table death_report(const report_input& input) {
+    table out{"death", "How it ended: " + how_it_ended(input.data), {}, {}, {}};
+    out.columns = {{"what", "What", quantity::text},
+                   {"tid", "TID", quantity::identity, 2},
+                   {"thread", "Thread", quantity::text, 1},
+                   {"range", "Range", quantity::text},
+                   {"kernel", "Kernel", quantity::text},
+                   {"count", "Count", quantity::count},
+                   {"before_end_ns", "Before end", quantity::time_ns}};
+    death_rows rows(input);
+    rows.add_open_ranges(out);
+    rows.add_unfinished_launches(out);
+    out.totals = {{"ended", how_it_ended(input.data)},
+                  {"launches_without_completion", input.data.quality.launches_without_completion}};
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The statistics of a set of durations, and the columns that tables by name have for them. Pure functions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "report/table.hpp"
+#include "base/statistics.hpp"
+
+namespace prof {
+
+struct duration_statistics {
+    std::uint64_t instances = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t min_ns = 0;
+    double median_ns = 0;
+    double mean_ns = 0;
+    std::int64_t max_ns = 0;
+    double stddev_ns = 0;  // of the sample (n − 1)
+};
+
+// Linear; copies the durations once, for the median. REQUIRES: `durations_ns` is not empty.
+inline duration_statistics summarize(const std::vector<std::int64_t>& durations_ns) {
+    const auto [shortest, longest] = std::minmax_element(durations_ns.begin(), durations_ns.end());
+    return {.instances = durations_ns.size(),
+            .total_ns = std::accumulate(durations_ns.begin(), durations_ns.end(), std::int64_t{0}),
+            .min_ns = *shortest,
+            .median_ns = median(durations_ns),
+            .mean_ns = mean(durations_ns),
+            .max_ns = *longest,
+            .stddev_ns = sample_stddev(durations_ns)};
+}
+
+// 0 … 1; 0 of nothing.
+inline double share_of(std::int64_t part_ns, std::int64_t total_ns) noexcept {
+    return total_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(total_ns);
+}
+
+// The columns of libprof's own tables; add_durations() adds the cells for them. `share`: 0 … 1.
+inline void add_duration_columns(std::vector<table_column>& columns) {
+    columns.insert(columns.end(), {{"share", "%", quantity::share},
+                                   {"instances", "count", quantity::count},
+                                   {"total_ns", "total", quantity::time_ns},
+                                   {"min_ns", "min", quantity::time_ns, 4},
+                                   {"median_ns", "median", quantity::time_ns, 2},
+                                   {"mean_ns", "mean", quantity::time_ns, 1},
+                                   {"max_ns", "max", quantity::time_ns, 3},
+                                   {"stddev_ns", "stddev", quantity::time_ns, 6}});
+}
+
+inline void add_durations(std::vector<table_cell>& row, double share, const duration_statistics& time) {
+    row.insert(row.end(), {share, time.instances, time.total_ns, time.min_ns, time.median_ns, time.mean_ns, time.max_ns,
+                           time.stddev_ns});
+}
+
+// Beside the columns of add_duration_columns() in a row of sums.
+inline void add_duration_sums(table_row& row, std::uint64_t instances, std::int64_t total_ns) {
+    row.insert(row.end(), {blank_cell(), instances, total_ns});
+    row.insert(row.end(), 5, blank_cell());
+}
+
+inline double mean_over(std::int64_t total, std::uint64_t count) {
+    return static_cast<double>(total) / static_cast<double>(std::max<std::uint64_t>(count, 1));
+}
+
+// The time for which a table chooses its unit: that of the middle row, so that most can be read, unless the largest
+// would have too many digits.
+inline std::int64_t typical_time(std::vector<std::int64_t> totals_ns) {
+    constexpr std::int64_t most_digits = 10'000;
+    if (totals_ns.empty()) return 0;
+    const std::int64_t largest_ns = *std::max_element(totals_ns.begin(), totals_ns.end());
+    return std::max(static_cast<std::int64_t>(median(std::move(totals_ns))), largest_ns / most_digits);
+}
+
+// People get this line where a list has no rows.
+inline table or_none(table of, const char* none) {
+    if (of.rows.empty()) of.instead = none;
+    return of;
+}
+
+}  // namespace prof

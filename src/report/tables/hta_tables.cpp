@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/tables/hta_tables.hpp"
+
+#include "analysis/projection/operation_name.hpp"
+
+namespace prof {
+
+hta_input hta_input_of(const report_input& input) {
+    const timeline& data = input.data;
+    const auto name_of = [&data](const gpu_op& op) { return operation_name(data, op, kernel_name_style::full); };
+    return {.data = data,
+            .op_name = name_of,
+            .call_name = input.call_name,
+            .hidden = input.hidden,
+            .attributed = input.projected.attribution,
+            .att = input.att};
+}
+
+void add_description_columns(table& out, int importance) {
+    out.columns.push_back({"count", "count", quantity::count});
+    for (const char* const name : {"mean", "std", "min", "25%", "50%", "75%", "max"}) {
+        const bool is_inner = name[0] == '2' || name[0] == '7' || name[0] == 's';
+        out.columns.push_back({name, name, quantity::number, is_inner ? importance + 1 : importance});
+    }
+}
+
+void add_description(table_row& row, const description& of) {
+    row.insert(row.end(), {of.count, of.mean, cell_of(of.stddev), of.min, of.p25, of.median, of.p75, of.max});
+}
+
+}  // namespace prof

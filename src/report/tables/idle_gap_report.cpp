@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report gpu_gaps: the gaps in which a GPU was idle, one by one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/breakdown/gpu_gaps.hpp"
+#include "report/tables/durations.hpp"
+#include "report/projected_timeline.hpp"
+#include "analysis/projection/operation_name.hpp"
+#include "report/makers.hpp"
+#include "report/time_answer.hpp"
+#include "base/display_text.hpp"
+
+namespace prof {
+namespace {
+
+class gap_table {
+public:
+    gap_table(const report_input& input, const timeline& data, const gpu_gap_list& of)
+        : input_(input), data_(data), of_(of) {}
+
+    table_row row(const gpu_gap& gap) {
+        const std::string call = call_name(gap.call);
+        const std::string drained = call_name(gap.drained);
+        const std::string& place = of_.places[gap.place];
+        const auto text_or_none = [](const std::string& text) {
+            return text.empty() ? table_cell() : table_cell(text);
+        };
+        return {gap.start_ns - data_.start_ns,
+                of_.has_steps ? table_cell(gap.step) : table_cell(),
+                gap.device,
+                gap.idle_ns,
+                share_of(gap.idle_ns, of_.idle_ns),
+                std::string(to_string(group_of(gap.cause))),
+                std::string(to_string(gap.cause)),
+                idle_text(gap.cause, call, place),
+                share_of(gap.cause_ns, gap.idle_ns),
+                text_or_none(call),
+                text_or_none(place),
+                text_or_none(drained),
+                gap.queued_at_start,
+                gap.queued_at_launch ? table_cell(*gap.queued_at_launch) : table_cell(),
+                gap.launch_to_start_ns ? table_cell(*gap.launch_to_start_ns) : table_cell(),
+                name_of(gap.before, input_.names),
+                name_of(gap.next, input_.names),
+                name_of(gap.before, people_names()),
+                name_of(gap.next, people_names())};
+    }
+
+private:
+    std::string call_name(std::uint32_t call) const {
+        if (call == npos || !input_.call_name) return {};
+        return input_.call_name(data_.api_calls[call]);
+    }
+
+    // Short, since there are two in a row.
+    kernel_name_style people_names() const {
+        return input_.names == kernel_name_style::full ? kernel_name_style::short_form : input_.names;
+    }
+    table_cell name_of(std::uint32_t op, kernel_name_style style) {
+        if (op == npos) return {};
+        const gpu_op& of = data_.ops[op];
+        const std::uint64_t key = (std::uint64_t{of.detail} << 2 | static_cast<std::uint64_t>(of.kind)) << 2 |
+                                  static_cast<std::uint64_t>(style);
+        const auto [known, is_new] = names_.try_emplace(key);
+        if (is_new) known->second = operation_name(data_, of, style);
+        return known->second;
+    }
+
+    const report_input& input_;
+    const timeline& data_;
+    const gpu_gap_list& of_;
+    std::unordered_map<std::uint64_t, std::string> names_;  // by detail, kind and style
+};
+
+// In the report's own order the gaps that will not be shown need not be kept.
+std::size_t most_gaps(const report_input& input) {
+    return input.sort.empty() ? std::min(input.limit, input.most_rows) : SIZE_MAX;
+}
+
+}  // namespace
+
+table gpu_gaps_report(const report_input& input) {
+    table out{"gpu_gaps", "Gaps in which the GPU was idle", {}, {}, {}};
+    out.columns = {{"start_ns", "from", quantity::moment_ns},
+                   {"step", "step", quantity::identity},
+                   {"device", "GPU", quantity::identity, 3},
+                   {"idle_ns", "idle", quantity::time_ns},
+                   {"idle_share", "share", quantity::share, 4},
+                   {"group", "", quantity::text},
+                   {"cause", "", quantity::text},
+                   {"", "cause", quantity::text},
+                   {"cause_share", "of it", quantity::share, 2},
+                   {"call", "", quantity::text},
+                   {"place", "", quantity::text},
+                   {"drained_by", "", quantity::text},
+                   {"queued_at_start", "queued", quantity::count},
+                   {"queued_at_launch", "at launch", quantity::count, 2},
+                   {"launch_to_start_ns", "to start", quantity::time_ns, 2},
+                   {"before", ""},
+                   {"next", ""},
+                   {"", "before", quantity::text, 1},
+                   {"", "next"}};
+    const projected_timeline shown(input);
+    const std::optional<step_time_subject> subject = step_time_of(shown, input);
+    std::optional<gpu_gap_list> of;
+    if (subject) {
+        of = find_gpu_gaps(subject->data, subject->att, subject->step_function, subject->scope, most_gaps(input));
+    }
+    if (!of) {
+        out.instead = no_step_time(input);
+        return out;
+    }
+    if (!of->has_steps) out.columns[1].title.clear();
+    if (of->devices == 1) out.columns[2].title.clear();
+    gap_table rows(input, subject->data, *of);
+    out.rows.reserve(of->gaps.size());
+    for (const gpu_gap& gap : of->gaps) out.rows.push_back(rows.row(gap));
+    out.totals = {{"steps", of->steps},
+                  {"devices", of->devices},
+                  {"gaps", of->count},
+                  {"idle_ns", of->idle_ns},
+                  {"empty_queue_ns", of->empty_queue_ns}};
+    std::string sum;
+    if (of->count != 0) {
+        sum = fmt::format("{} gaps of {:.3f} ms together; {:.1f} % of that in gaps that began with an empty queue",
+                          with_thousands(of->count), static_cast<double>(of->idle_ns) / 1e6,
+                          100 * share_of(of->empty_queue_ns, of->idle_ns));
+    }
+    out.shorten = [sum](const table& whole, const shown_limits& limits) {
+        const std::size_t count = std::min(limits.rows, whole.rows.size());
+        shown_rows gaps{.rows = {whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count)},
+                         .instead = whole.instead};
+        if (!sum.empty()) gaps.notes.push_back(sum);
+        return gaps;
+    };
+    if (!of->gaps.empty()) out.unit_ns = std::max<std::int64_t>(of->gaps.front().idle_ns, 1'000'000);
+    out.legend = {
+        {"from", "from: since the capture's first moment, as --from and --to take it."},
+        {"of it", "of it: the cause's share of the gap; other causes have the rest."},
+        {"queued", "queued: launched operations when the gap began; 0: the host was late."},
+        {"at launch", "at launch: the same when the next operation's launch began; to start: from then to its start."}};
+    return or_none(std::move(out), "the GPU was never idle in a step");
+}
+
+}  // namespace prof

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/modules/modules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/modules/module_finder.hpp"
+#include "report/makers.hpp"
+
+namespace prof {
+namespace {
+
+// As deep as there is room for.
+std::uint32_t depth_to_show(const std::vector<std::uint32_t>& depths, std::size_t most) {
+    std::vector<std::size_t> of_depth;
+    for (const std::uint32_t depth : depths) {
+        of_depth.resize(std::max<std::size_t>(of_depth.size(), depth + 1));
+        ++of_depth[depth];
+    }
+    std::size_t count = 0;
+    for (std::uint32_t depth = 0; depth < of_depth.size(); ++depth) {
+        count += of_depth[depth];
+        if (depth > 1 && count > most) return depth - 1;
+    }
+    return UINT32_MAX;
+}
+
+// `depths`: by row.
+shown_rows outer_rows(const std::vector<std::uint32_t>& depths, const table& whole, const shown_limits& limits) {
+    const std::uint32_t deepest = std::min(limits.deepest, depth_to_show(depths, limits.rows));
+    shown_rows out{.instead = whole.instead};
+    for (std::size_t i = 0; i < whole.rows.size(); ++i) {
+        if (depths[i] <= deepest) out.rows.push_back(whole.rows[i]);
+    }
+    if (const std::size_t left_out = whole.rows.size() - out.rows.size(); left_out != 0) {
+        out.notes.push_back(std::to_string(left_out) +
+                            " rows of modules that lie deeper are left out; --rows all shows them");
+    }
+    return out;
+}
+
+std::string shown_name(const module_row& row) {
+    std::string out(std::size_t{2} * row.depth, ' ');
+    out += row.name;
+    if (row.modules > 1 && row.name.find('*') != std::string::npos) {
+        const std::string& slowest = row.slowest;
+        const std::size_t list = slowest.find_last_of("./");
+        out += " (" + std::to_string(row.modules) + "; slowest " +
+               (list == std::string::npos ? slowest : slowest.substr(list + 1)) + ')';
+    }
+    return out;
+}
+
+// Of functions that compute gradients.
+std::string no_phase_note(const module_table& of, std::int64_t in_rows_ns) {
+    return fmt::format(
+        "{} of these functions' GPU time is in no row, since it is neither forward nor backward, or both: the table of "
+        "ranges has it as other, other fusions, or phases with a plus sign",
+        fmt::format("{:.1f} %", 100 * static_cast<double>(of.in_no_phase_ns) /
+                                    static_cast<double>(of.in_no_phase_ns + in_rows_ns)));
+}
+
+table_column time_column(std::string key, std::string title, int importance = 0) {
+    return {std::move(key), std::move(title), quantity::time_ns, importance};
+}
+
+}  // namespace
+
+table modules_report(const report_input& input) {
+    attribution_options options = input.projected.attribution;
+    options.domains = {};  // the phases are needed, shown or not
+    // A part may lack the phases around what it has, so modules are found in the whole.
+    const timeline& data = input.selected == nullptr ? input.data : input.selected->recorded();
+    const module_table modules =
+        measure_modules(data, attribute(data, options), input.projected.fold.mode != fold_mode::none,
+                        input.selected == nullptr ? nullptr : &input.selected->kept());
+
+    const bool is_gpu_shown = gpu_ns(modules.phases) > 0;
+    const bool has_calls =
+        std::any_of(modules.rows.begin(), modules.rows.end(), [](const module_row& row) { return row.calls != 0; });
+    table out{"modules",
+              is_gpu_shown ? "GPU time by module" : "Host time by module",
+              {{"path", ""},
+               {"", "module"},
+               {"class", has_calls ? "class" : "", quantity::text, 5},
+               {"modules", "", quantity::count},
+               {"calls", has_calls ? "calls" : "", quantity::count, 4}},
+              {},
+              {}};
+    const std::int64_t all_ns = gpu_ns(modules.phases);
+    const auto has_gpu = [&](std::size_t work) { return modules.phases[work].ops != 0; };
+    const auto has_host = [&](std::size_t work) {
+        return std::any_of(modules.rows.begin(), modules.rows.end(),
+                           [&](const module_row& row) { return row.self[work].host_ns != 0; });
+    };
+    for (std::size_t i = 0; i < modules.phases.size(); ++i) {
+        const std::string name = module_work_names[i];
+        out.columns.push_back(time_column(name + "_gpu_ns", has_gpu(i) ? name : ""));
+        out.totals.emplace_back(name + "_gpu_ns", modules.phases[i].gpu_ns);
+    }
+    out.columns.push_back(time_column("gpu_ns", is_gpu_shown ? "GPU" : ""));
+    out.columns.push_back({"gpu_share", is_gpu_shown ? "GPU %" : "", quantity::share, 1});
+    out.columns.push_back(time_column("gpu_self_ns", is_gpu_shown ? "self" : "", 3));
+    for (std::size_t i = 0; i < modules.phases.size(); ++i) {
+        const std::string name = module_work_names[i];
+        out.columns.push_back(time_column(name + "_host_ns", has_host(i) ? "host " + name : "", is_gpu_shown ? 2 : 0));
+    }
+    out.columns.push_back({"slowest", "", quantity::text});
+
+    std::vector<std::uint32_t> depths;
+    for (const module_row& row : modules.rows) {
+        depths.push_back(row.depth);
+        std::vector<table_cell> cells = {row.path, shown_name(row), row.class_name, row.modules, row.calls};
+        for (const module_time& time : row.total) cells.emplace_back(time.gpu_ns);
+        const std::int64_t row_ns = gpu_ns(row.total);
+        cells.emplace_back(row_ns);
+        cells.emplace_back(all_ns > 0 ? static_cast<double>(row_ns) / static_cast<double>(all_ns) : 0.0);
+        cells.emplace_back(gpu_ns(row.self));
+        for (const module_time& time : row.total) cells.emplace_back(time.host_ns);
+        cells.emplace_back(row.slowest);
+        out.rows.push_back(std::move(cells));
+    }
+    if (!modules.is_recorded) out.notes.push_back("none were recorded: " + std::string(what_records_modules(data)));
+    out.shorten = [depths = std::move(depths)](const table& whole, const shown_limits& limits) {
+        return outer_rows(depths, whole, limits);
+    };
+    out.legend = {{"", "Each row has the modules within it."},
+                  {"backward", modules.is_of_xla ? "backward: of operations under transpose(jvp(...))."
+                                                 : "backward: of the nodes that autograd made in the module's calls."},
+                  {"", "* stands for modules of one list and class."}};
+    if (modules.is_of_xla) {
+        if (!modules.has_scopes) out.notes.emplace_back(no_scopes_text);
+        if (modules.in_no_phase_ns > 0) out.notes.push_back(no_phase_note(modules, all_ns));
+    }
+    return out;
+}
+
+}  // namespace prof

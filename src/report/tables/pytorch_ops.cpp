@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/tables/pytorch_ops.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "report/tables/durations.hpp"
+#include "report/makers.hpp"
+#include "record/label.hpp"
+
+namespace prof {
+namespace {
+
+// Per range: the one from PyTorch's observer around it on its thread; npos without one, and for other ranges.
+std::vector<std::uint32_t> torch_parents(const timeline& data) {
+    std::vector<std::uint32_t> parents(data.ranges.size(), npos);
+    for (const open_node& node : data.torch_nodes) {
+        if (node.below != npos) parents[node.range] = data.torch_nodes[node.below].range;
+    }
+    return parents;
+}
+
+// Per range: 1 if it has its parent's name and is the whole content of its parent, CUDA's calls included (an operator
+// that calls itself with its arguments converted). key_averages() takes the two for one call.
+std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<std::uint32_t>& parents) {
+    std::vector<std::uint32_t> children(parents.size(), 0);
+    for (const std::uint32_t parent : parents) {
+        if (parent != npos) ++children[parent];
+    }
+    for (const timeline_api_call& call : data.api_calls) {
+        if (call.torch_open != npos) ++children[data.torch_nodes[call.torch_open].range];
+    }
+    std::vector<std::uint8_t> out(parents.size(), 0);
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+        const std::uint32_t parent = parents[i];
+        if (parent == npos || children[parent] != 1) continue;
+        out[i] = data.ranges[i].name == data.ranges[parent].name ? 1 : 0;
+    }
+    return out;
+}
+
+constexpr std::string_view shown_engine = "engine: ";  // the same, for people
+
+bool is_of_engine(const pytorch_row& row) { return row.name.starts_with(engine_prefix); }
+
+bool is_backward_node(const timeline& data, std::uint32_t range, std::uint32_t parent) {
+    if (parent == npos || data.ranges[range].sequence < 0) return false;
+    const std::string_view outer = data.name(data.ranges[parent].name);
+    return outer.starts_with(engine_prefix) && outer.substr(engine_prefix.size()) == data.name(data.ranges[range].name);
+}
+
+// Numbers are a thread's own, so the nodes of one number may have been made by several threads.
+struct maker {
+    std::uint32_t range = npos;
+    bool has_node = false;
+};
+using makers_by_sequence = std::unordered_map<std::int64_t, std::vector<maker>>;
+
+// The operator, begun before the node, that made it: of several threads' the one that has no node yet.
+maker* choose_maker(const timeline& data, std::vector<maker>& makers, std::int64_t node_start_ns, bool& ambiguous) {
+    maker* chosen = nullptr;
+    for (const bool wanted : {false, true}) {
+        for (maker& candidate : makers) {
+            if (candidate.has_node != wanted || data.ranges[candidate.range].start_ns > node_start_ns) continue;
+            if (chosen != nullptr) {
+                ambiguous = true;
+                return nullptr;
+            }
+            chosen = &candidate;
+        }
+        if (chosen != nullptr) break;
+    }
+    return chosen;
+}
+
+}  // namespace
+
+bool has_operators(const timeline& data) {
+    return std::any_of(data.torch_nodes.begin(), data.torch_nodes.end(),
+                       [&](const open_node& node) { return data.ranges[node.range].is_operator; });
+}
+
+std::string shown_operator(std::string_view name) {
+    if (!name.starts_with(engine_prefix)) return std::string(name);
+    return std::string(shown_engine).append(name.substr(engine_prefix.size()));
+}
+
+backward_links link_backward(const timeline& data) {
+    const std::vector<std::uint32_t> parents = torch_parents(data);
+    backward_links out;
+    makers_by_sequence makers;
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        const timeline_range& range = data.ranges[i];
+        if (!range.is_operator || range.sequence < 0) continue;
+        if (is_backward_node(data, i, parents[i])) {
+            ++out.nodes;
+            bool ambiguous = false;
+            maker* const made_by = choose_maker(data, makers[range.sequence], range.start_ns, ambiguous);
+            if (made_by == nullptr) {
+                ++(ambiguous ? out.ambiguous : out.unlinked);
+                continue;
+            }
+            made_by->has_node = true;
+            out.links.emplace_back(made_by->range, i);
+            continue;
+        }
+        // The number is the next node's: of the operators on a thread that show it the last one makes the node.
+        std::vector<maker>& same = makers[range.sequence];
+        const auto own = std::find_if(same.begin(), same.end(), [&](const maker& other) {
+            return data.ranges[other.range].thread == range.thread;
+        });
+        if (own == same.end()) {
+            same.push_back({.range = i});
+        } else {
+            *own = {.range = i};
+        }
+    }
+    return out;
+}
+
+pytorch_table pytorch_operators(const timeline& data) {
+    const std::vector<std::uint32_t> parents = torch_parents(data);
+    const std::vector<std::uint8_t> repeats = repetitions(data, parents);
+    std::unordered_map<std::uint32_t, pytorch_row> by_name;
+    std::vector<std::int64_t> gpu_total_ns(data.ranges.size(), 0);  // per range
+    const auto row_of = [&](std::uint32_t range) -> pytorch_row& { return by_name[data.ranges[range].name]; };
+
+    for (const gpu_op& op : data.ops) {
+        if (op.launch == npos) continue;
+        const std::int64_t duration_ns = op.end_ns - op.start_ns;
+        std::uint32_t node = data.api_calls[op.launch].torch_open;
+        if (node == npos) continue;
+        pytorch_row& self = row_of(data.torch_nodes[node].range);
+        self.gpu_self_ns += duration_ns;
+        self.gpu_ops += 1;
+        for (; node != npos; node = data.torch_nodes[node].below) {
+            gpu_total_ns[data.torch_nodes[node].range] += duration_ns;
+        }
+    }
+    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        const timeline_range& range = data.ranges[i];
+        if (range.style != range_style::push_pop || !is_torch(range.payload_kind) || repeats[i] != 0) continue;
+        const std::int64_t duration_ns = range.end_ns - range.start_ns;
+        pytorch_row& row = row_of(i);
+        row.calls += 1;
+        row.cpu_total_ns += duration_ns;
+        row.cpu_self_ns += duration_ns;
+        row.gpu_total_ns += gpu_total_ns[i];
+        if (parents[i] != npos) row_of(parents[i]).cpu_self_ns -= duration_ns;
+    }
+
+    pytorch_table out;
+    const backward_links backward = link_backward(data);
+    out.backward_nodes = backward.nodes;
+    out.unlinked_nodes = backward.unlinked;
+    out.ambiguous_nodes = backward.ambiguous;
+    for (const auto& [made_by, node] : backward.links) {
+        for (std::uint32_t i = made_by; i != npos && data.ranges[i].is_operator; i = parents[i]) {
+            if (repeats[i] != 0) continue;
+            row_of(i).backward_gpu_ns += gpu_total_ns[node];
+            row_of(i).backward_calls += 1;
+        }
+    }
+
+    for (auto& [name, row] : by_name) {
+        row.name = data.name(name);
+        out.rows.push_back(std::move(row));
+    }
+    std::sort(out.rows.begin(), out.rows.end(), [](const pytorch_row& a, const pytorch_row& b) {
+        return std::tie(b.gpu_self_ns, b.cpu_self_ns, a.name) < std::tie(a.gpu_self_ns, a.cpu_self_ns, b.name);
+    });
+    return out;
+}
+
+table pytorch_ops_report(const report_input& input) {
+    const pytorch_table operators = pytorch_operators(input.data);
+    const bool has_gpu = !input.data.ops.empty();
+    const auto if_gpu = [&](const char* title) { return has_gpu ? title : ""; };
+    const int host_importance = has_gpu ? 1 : 0;
+    table out{"pytorch_ops",
+              "PyTorch's operators and ranges",
+              {{"name", ""},
+               {"", "name"},
+               {"calls", "calls", quantity::count},
+               {"cpu_total_ns", "CPU total", quantity::time_ns, 2 * host_importance},
+               {"", "CPU %", quantity::share, 5},
+               {"cpu_self_ns", "self CPU", quantity::time_ns, host_importance},
+               {"", "self CPU %", quantity::share, 3},
+               {"", "CPU/call", quantity::time_ns, 4 * host_importance},
+               {"gpu_total_ns", if_gpu("GPU total"), quantity::time_ns},
+               {"", if_gpu("GPU %"), quantity::share, 5},
+               {"gpu_self_ns", if_gpu("self GPU"), quantity::time_ns},
+               {"", if_gpu("self GPU %"), quantity::share, 3},
+               {"", if_gpu("GPU/call"), quantity::time_ns, 4},
+               {"gpu_ops", if_gpu("ops"), quantity::count, 6},
+               {"backward_gpu_ns", operators.backward_nodes != 0 ? if_gpu("backward") : "", quantity::time_ns},
+               {"backward_calls", operators.backward_nodes != 0 ? "nodes" : "", quantity::count, 6}},
+              {},
+              {{"backward_nodes", operators.backward_nodes},
+               {"unlinked_nodes", operators.unlinked_nodes},
+               {"ambiguous_nodes", operators.ambiguous_nodes}}};
+    std::int64_t cpu_ns = 0;
+    std::int64_t gpu_ns = 0;
+    for (const pytorch_row& row : operators.rows) {
+        cpu_ns += row.cpu_self_ns;
+        gpu_ns += row.gpu_self_ns;
+    }
+    for (const pytorch_row& row : operators.rows) {
+        const auto each = [&](std::int64_t ns) {
+            return static_cast<double>(ns) / static_cast<double>(std::max<std::uint64_t>(row.calls, 1));
+        };
+        out.rows.push_back({row.name, shown_operator(row.name), row.calls, row.cpu_total_ns,
+                            share_of(row.cpu_total_ns, cpu_ns), row.cpu_self_ns, share_of(row.cpu_self_ns, cpu_ns),
+                            each(row.cpu_total_ns), row.gpu_total_ns, share_of(row.gpu_total_ns, gpu_ns),
+                            row.gpu_self_ns, share_of(row.gpu_self_ns, gpu_ns), each(row.gpu_total_ns), row.gpu_ops,
+                            row.backward_gpu_ns, row.backward_calls});
+    }
+    if (out.rows.empty()) {
+        out.notes.emplace_back("none were recorded: prof run --pytorch ops records them");
+    } else {
+        const table_cell none = blank_cell();
+        out.sums.push_back({none, std::string("self time total"), none, none, none, cpu_ns, 1.0, none, none, none,
+                            gpu_ns, 1.0, none, none, none, none});
+    }
+    const auto note = [&](std::uint64_t count, const char* why) {
+        if (count == 0) return;
+        out.notes.push_back("of " + std::to_string(operators.backward_nodes) + " backward nodes " +
+                            std::to_string(count) + why);
+    };
+    note(operators.unlinked_nodes, " were made by operators that were not recorded");
+    note(operators.ambiguous_nodes, " could be of several threads' operators and stand beside none");
+    out.legend = {{"", "self: without PyTorch's ranges inside. total: with them."},
+                  {"self CPU %", "%: of the total of self times."},
+                  {"backward", "backward: GPU time of the backward nodes that were made in it."},
+                  {"", "Work launched by other threads for a range counts there, not here."}};
+    if (std::any_of(operators.rows.begin(), operators.rows.end(), is_of_engine)) {
+        out.legend.push_back({"", "engine: X: autograd's engine around the backward node X."});
+    }
+    return out;
+}
+
+}  // namespace prof

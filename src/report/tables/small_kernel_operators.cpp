@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report small_kernel_operators: the kernels in runs of small kernels by the operator of PyTorch's that launched
+// them and by module. The rows add up to those of the report small_kernels.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/breakdown/small_kernels.hpp"
+#include "report/tables/durations.hpp"
+#include "report/projected_timeline.hpp"
+#include "analysis/modules/module_finder.hpp"
+#include "analysis/modules/module_texts.hpp"
+#include "report/tables/pytorch_ops.hpp"
+#include "report/makers.hpp"
+
+namespace prof {
+namespace {
+
+// Kernels with one origin.
+struct kernel_origin {
+    std::string_view operator_name{};  // "": launched outside operators, or a node of a CUDA graph
+    std::string module{};              // "": outside modules
+    bool is_replayed = false;
+    std::uint64_t kernels = 0;
+    std::int64_t kernel_ns = 0;
+    std::int64_t idle_ns = 0;
+    std::int64_t starved_ns = 0;
+};
+
+class origin_sums {
+public:
+    origin_sums(const timeline& data, const attribution& att, const timeline& original)
+        : data_(data), modules_(data, att, original) {}
+
+    bool has_modules() const noexcept { return modules_.is_recorded(); }
+
+    void add(const kernel_in_run& kernel) {
+        const gpu_op& op = data_.ops[kernel.op];
+        const bool is_replayed = op.graph_node != npos;
+        const std::string_view name = is_replayed ? std::string_view() : operator_of(op);
+        const std::string module = has_modules() ? modules_.of_op(kernel.op) : std::string();
+        kernel_origin& to = origins_[{name, module, is_replayed}];
+        ++to.kernels;
+        to.kernel_ns += op.end_ns - op.start_ns;
+        to.idle_ns += kernel.idle_ns;
+        to.starved_ns += kernel.starved_ns;
+    }
+
+    // Those that are most launch-starved first, then those of most kernels.
+    std::vector<kernel_origin> take() {
+        std::vector<kernel_origin> out;
+        out.reserve(origins_.size());
+        for (auto& [key, origin] : origins_) {
+            std::tie(origin.operator_name, origin.module, origin.is_replayed) = key;
+            out.push_back(std::move(origin));
+        }
+        std::stable_sort(out.begin(), out.end(), [](const kernel_origin& a, const kernel_origin& b) {
+            return std::tie(b.starved_ns, b.kernels) < std::tie(a.starved_ns, a.kernels);
+        });
+        return out;
+    }
+
+private:
+    // The innermost operator around the launch.
+    std::string_view operator_of(const gpu_op& op) const {
+        if (op.launch == npos) return {};
+        for (std::uint32_t i = data_.api_calls[op.launch].torch_open; i != npos; i = data_.torch_nodes[i].below) {
+            const timeline_range& range = data_.ranges[data_.torch_nodes[i].range];
+            if (range.is_operator) return data_.name(range.name);
+        }
+        return {};
+    }
+
+    const timeline& data_;
+    module_texts modules_;
+    std::map<std::tuple<std::string_view, std::string, bool>, kernel_origin> origins_;
+};
+
+std::string shown_operator_of(const kernel_origin& of) {
+    if (of.is_replayed) return "(CUDA graph)";
+    return of.operator_name.empty() ? std::string("(outside operators)") : shown_operator(of.operator_name);
+}
+
+table_row row_of_origin(const kernel_origin& of, std::uint64_t steps, std::int64_t all_starved_ns) {
+    const auto in_step = [&](auto total) { return mean_over(static_cast<std::int64_t>(total), steps); };
+    return {of.operator_name.empty() ? table_cell() : table_cell(std::string(of.operator_name)),
+            shown_operator_of(of),
+            of.module.empty() ? table_cell() : table_cell(of.module),
+            of.module.empty() ? std::string(outside_modules_text) : of.module,
+            of.is_replayed,
+            in_step(of.kernels),
+            in_step(of.kernel_ns),
+            in_step(of.idle_ns),
+            in_step(of.starved_ns),
+            share_of(of.starved_ns, all_starved_ns),
+            mean_over(of.kernel_ns, of.kernels),
+            of.kernels,
+            of.kernel_ns,
+            of.idle_ns,
+            of.starved_ns};
+}
+
+}  // namespace
+
+table small_kernel_operators_report(const report_input& input) {
+    table out{"small_kernel_operators", "Operators and modules in runs of small kernels", {}, {}, {}};
+    out.columns = {{"operator", ""},
+                   {"", "operator"},
+                   {"module", ""},
+                   {"", "module"},
+                   {"is_replayed", "", quantity::flag},
+                   {"kernels_a_step", "kernels", quantity::number},
+                   {"kernel_a_step_ns", "GPU", quantity::time_ns, 1},
+                   {"idle_a_step_ns", "idle", quantity::time_ns, 2},
+                   {"starved_a_step_ns", "starved", quantity::time_ns},
+                   {"starved_share", "starved%", quantity::share},
+                   {"kernel_mean_ns", "kernel", quantity::time_ns, 3},
+                   {"kernels", "", quantity::count},
+                   {"kernel_ns", "", quantity::time_ns},
+                   {"idle_ns", "", quantity::time_ns},
+                   {"starved_ns", "", quantity::time_ns}};
+    const projected_timeline shown(input);
+    const std::optional<step_time_subject> subject = step_time_of(shown, input);
+    std::optional<small_kernel_list> of;
+    std::optional<origin_sums> sums;
+    if (subject) {
+        sums.emplace(subject->data, subject->att, subject->original);
+        of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->scope,
+                                [&](const kernel_in_run& kernel) { sums->add(kernel); });
+    }
+    if (!of) {
+        out.instead = no_step_time(input);
+        return out;
+    }
+    if (!has_operators(subject->data) && !sums->has_modules()) {
+        out.instead =
+            "neither PyTorch's operators nor modules were recorded: prof run --pytorch ops and --modules record them";
+        return out;
+    }
+    if (!has_operators(subject->data)) out.columns[1].title.clear();
+    if (!sums->has_modules()) out.columns[3].title.clear();
+    const std::vector<kernel_origin> origins = sums->take();
+    out.rows.reserve(origins.size());
+    for (const kernel_origin& origin : origins) {
+        out.rows.push_back(row_of_origin(origin, of->steps, of->starved_ns));
+    }
+    out.totals = {
+        {"steps", of->steps}, {"in_runs", of->in_runs}, {"idle_ns", of->idle_ns}, {"starved_ns", of->starved_ns}};
+    out.unit_ns = small_kernel_ns;
+    out.legend = {{"operator", "operator: the innermost one around the launch."},
+                  {"kernels", "kernels, GPU, idle, starved: a step, within runs (report small_kernels)."},
+                  {"starved", "starved: the GPU was idle before such a kernel, since it was launched late."}};
+    return or_none(std::move(out), "no run of small kernels in a step");
+}
+
+}  // namespace prof
