@@ -15,7 +15,7 @@
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 
 namespace prof {
 namespace {

@@ -19,7 +19,7 @@
 #include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace_places.hpp"
 #include "diagnose/path_shares.hpp"

@@ -12,7 +12,7 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
 
 namespace prof {

@@ -11,7 +11,7 @@
 #include "analysis/reports/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/captures.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
 

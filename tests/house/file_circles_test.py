@@ -27,7 +27,7 @@ KNOWN = {
     ("analysis/breakdown/idle_causes", "analysis/breakdown/launching_places"),
     ("export/chrome/chrome_trace", "export/chrome/trace_parts"),
     ("ring/producer", "ring/registry"),
-    ("session/events", "session/warn_once"),
+    ("session/process/events", "session/process/warn_once"),
     ("timeline/start_end", "timeline/windows"),
 }
 

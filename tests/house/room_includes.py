@@ -22,6 +22,7 @@ ARROWS = {
     "hooks/nvtx": ["base", "record", "ring", "hooks"],
     "hooks/cupti": ["base", "record", "record/cupti", "ring", "hooks"],
     "hooks/torch": ["base", "record", "ring", "hooks", "hooks/nvtx"],
+    "hooks/python": ["base", "record", "ring", "hooks", "hooks/nvtx"],
     "hooks/jax": ["base", "record", "ring", "hooks"],
     "capture": ["base", "record", "record/cupti", "ring"],
     "collect/history": ["base", "record", "ring", "capture"],
@@ -48,18 +49,24 @@ ARROWS = {
     "export/report": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
                       "analysis/selection", "analysis/reports", "export"],
     "control": ["base"],
-    "session": ["base", "record", "ring", "plan", "options", "hooks", "hooks/nvtx", "hooks/cupti", "hooks/torch",
-                "capture", "collect", "collect/history", "timeline", "analysis/attribution", "analysis/projection",
-                "analysis/steps", "analysis/selection", "analysis/reports", "diagnose", "export", "export/chrome",
-                "export/report", "control"],
+    "session/process": ["base", "ring", "options", "hooks/nvtx", "hooks/cupti", "collect/history"],
+    "session/parts": ["base", "ring", "plan", "options", "hooks/cupti", "capture", "collect", "collect/history",
+                      "session/process", "session/exports.hpp"],
+    "session": ["base", "record", "ring", "plan", "options", "hooks/nvtx", "hooks/cupti", "hooks/python", "collect",
+                "timeline", "analysis/projection", "analysis/reports", "analysis/selection", "diagnose", "export",
+                "export/chrome", "export/report", "control", "session/process", "session/parts"],
+    "c_api": ["base", "ring", "options", "hooks/nvtx", "hooks/torch", "capture", "timeline", "analysis/projection",
+              "analysis/reports", "analysis/selection", "export/report", "session", "session/process",
+              "session/parts"],
     "python": [],
     "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
             "analysis/steps", "analysis/selection", "analysis/reports", "diagnose", "export", "export/chrome",
             "export/report", "control", "session"],
 }
 
-# The public headers are the session's face: below it, and in no hook, does libprof use its own API.
-MAY_INCLUDE_PUBLIC_HEADERS = {"session", "cli", "python"}
+# The public headers are the session's face: below it libprof does not use its own API, but for the hooks of Python,
+# which do what the program could do by that API itself.
+MAY_INCLUDE_PUBLIC_HEADERS = {"session", "session/process", "c_api", "hooks/python", "cli", "python"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<(prof/[^>]+)>)', re.MULTILINE)
 SOURCES = {".hpp", ".h", ".cpp", ".c", ".cu", ".cuh", ".inl"}
