@@ -2,7 +2,7 @@
 // Memory for libprof's own threads inside another program. The C library's malloc gives a new thread an arena, 64 MB of
 // address space, at its first call of malloc or free. A program under a limit on its address space cannot spare that.
 // So what such a thread allocates by operator new is mapped from the kernel here, and what it frees of the C library's
-// memory is freed by the next thread of the program that allocates (session/operator_new.cpp).
+// memory is freed by the next thread of the program that allocates (session/process/operator_new.cpp).
 //
 // Any thread, also in a signal's handler that interrupts one of these functions. One lock, held for a few instructions
 // or for a system call. Blocks are aligned as malloc's are, and have nothing in front of them: tools that look for

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

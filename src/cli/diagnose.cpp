@@ -6,14 +6,14 @@
 #include <memory>
 #include <optional>
 
-#include "report/reports.hpp"
 #include "analysis/selection/step_choice.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
+#include "report/reports.hpp"
 
 namespace prof {
 namespace {

@@ -9,8 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "report/tables/gpu_projection.hpp"
-#include "report/reports.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "base/display_text.hpp"
 #include "base/error.hpp"
@@ -19,12 +17,13 @@
 #include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
 #include "cli/output.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/trace_places.hpp"
 #include "diagnose/path_shares.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
+#include "report/projected_timeline.hpp"
 
 namespace prof {
 namespace {

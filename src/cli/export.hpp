@@ -7,7 +7,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/selection_flags.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "timeline/timeline.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "report/reports.hpp"
 #include "cli/arguments.hpp"
 #include "options/options.hpp"
 #include "report/make_reports.hpp"
+#include "report/reports.hpp"
 
 namespace prof {
 

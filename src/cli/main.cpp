@@ -22,7 +22,7 @@
 #include "cli/manual.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
-#include "cli/seal.hpp"
+#include "cli/seal_command.hpp"
 
 namespace {
 

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "report/reports.hpp"
 #include "base/error.hpp"
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
+#include "report/reports.hpp"
 
 namespace prof {
 namespace {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "report/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"
 #include "cli/selection_flags.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
+#include "report/reports.hpp"
 
 namespace prof {
 

@@ -26,7 +26,7 @@
 #include "cli/leftovers.hpp"
 #include "cli/library.hpp"
 #include "cli/no_capture.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/run_environment.hpp"
 #include "cli/run_journal.hpp"
 #include "cli/run_processes.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the processes of a command report to its `prof run`, which is on the same machine: a file in a temporary
 // directory of the run's own, whose path they have in PROF_RUN_JOURNAL. Processes that could not write a capture append
-// the reason (session/run_journal.hpp). An inner `prof run` undoes there what the outer one changed in the environment,
-// and notes where its captures are. One thread.
+// the reason (session/process/journal_notes.hpp). An inner `prof run` undoes there what the outer one changed in the
+// environment, and notes where its captures are. One thread.
 #pragma once
 
 #include <map>

@@ -21,11 +21,11 @@
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "export/atomic_file.hpp"
+#include "export/capture_files/exports.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "options/plans.hpp"
 #include "report/make_reports.hpp"
-#include "export/exports.hpp"
 
 namespace prof {
 namespace {
@@ -130,8 +130,7 @@ private:
         }
     }
 
-    void export_files(const timeline& data, const run_capture& capture,
-                      const std::optional<report_document>& summary) {
+    void export_files(const timeline& data, const run_capture& capture, const std::optional<report_document>& summary) {
         if (!has_files(data, capture)) return;
         if (options_.exports.summary) write_summary(*summary, capture.path, settings_.shown);
         if (options_.exports.trace) {

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "report/reports.hpp"
 #include "cli/arguments.hpp"
 #include "cli/captures.hpp"
-#include "cli/progress.hpp"
+#include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
+#include "report/reports.hpp"
 
 namespace prof {
 

@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "analysis/projection/used_frameworks.hpp"
-#include "analysis/quality/capture_notes.hpp"
 #include "analysis/modules/module_finder.hpp"
 #include "analysis/modules/module_texts.hpp"
+#include "analysis/projection/used_frameworks.hpp"
+#include "analysis/quality/capture_notes.hpp"
 #include "base/display_text.hpp"
 #include "base/statistics.hpp"
 #include "diagnose/examined_steps.hpp"

@@ -13,9 +13,9 @@
 #include "analysis/mfu/peaks.hpp"
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/transfer_name.hpp"
-#include "symbols/kernel_names.hpp"
 #include "base/near_search.hpp"
 #include "base/statistics.hpp"
+#include "symbols/kernel_names.hpp"
 
 namespace prof {
 namespace {

@@ -13,14 +13,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analysis/modules/module_texts.hpp"
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/transfer_name.hpp"
-#include "symbols/kernel_names.hpp"
-#include "analysis/modules/module_texts.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "base/display_text.hpp"
 #include "diagnose/replay/critical_path.hpp"
+#include "symbols/kernel_names.hpp"
 
 namespace prof {
 namespace {

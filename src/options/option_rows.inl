@@ -188,7 +188,7 @@ PROF_OPTION(rings, std::string, "auto", nonempty_text{},
              .changes = option_change::before_first_use,
              .accepts = "auto, memory, or a directory",
              .help = "Memory of what is not yet written: auto (default), memory, or a directory"})
-// Bytes, which session/memory_plan.hpp divides.
+// Bytes, which session/process/memory_plan.hpp divides.
 PROF_OPTION(memory, std::uint64_t, 64U << 20, memory_size{},
             {.value_name = "SIZE",
              .changes = option_change::before_first_use,

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "analysis/projection/projection.hpp"
-#include "report/report_document.hpp"
 #include "analysis/selection/selection_request.hpp"
 #include "analysis/selection/step_sample.hpp"
 #include "diagnose/finding.hpp"
+#include "report/report_document.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -105,8 +105,7 @@ report_document make_summary(const timeline& data, const std::string& path, cons
         const projected_timeline shown(input);
         out.parts.push_back(gpu_projection_part(shown, input));
         if (has_part_of_steps(input.data)) {
-            out.parts.push_back(
-                part_of(steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold))));
+            out.parts.push_back(part_of(steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold))));
         }
         if (!input.data.property("modules").empty()) out.parts.push_back(part_of(modules_report(input)));
         complete(out, diagnosed);

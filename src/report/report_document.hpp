@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports of one capture as a value: the heading, each report with its blocks, and the notes. make_reports.hpp makes
-// it, and export/report/ renders it in every format. Plain data. Names from the process are stored byte for byte, and
-// the renderer escapes them, unless a comment here states otherwise.
+// The reports of one capture as a value: the heading, each report with its blocks, and the notes. make_reports.hpp
+// makes it, and export/report/ renders it in every format. Plain data. Names from the process are stored byte for byte,
+// and the renderer escapes them, unless a comment here states otherwise.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 #include <variant>
 #include <vector>
 
-#include "report/table.hpp"
-#include "report/time_answer.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "diagnose/finding.hpp"
+#include "report/table.hpp"
+#include "report/time_answer.hpp"
 
 namespace prof {
 
@@ -75,8 +75,8 @@ struct priced_changes {
 
 // What a step takes, where its time goes, and what changes would gain.
 struct answer_block {
-    std::optional<step_figures> step{};    // none: the capture has no steps
-    std::optional<time_answer> answer{};   // none: there was no GPU work
+    std::optional<step_figures> step{};     // none: the capture has no steps
+    std::optional<time_answer> answer{};    // none: there was no GPU work
     std::optional<priced_changes> gains{};  // none: not diagnosed; without changes: nothing was found
     std::string next{};                     // the command that says more about them; "": there is no more to say
     std::vector<no_range_work> no_range{};  // the largest in the row "(no range)"

@@ -39,7 +39,7 @@ struct report_input {
     std::optional<double> flops_per_step{};
     // What a CUDA call is called.
     call_namer call_name{};
-    // Of the whole capture, for the reports that show what was found; they must not be asked for without it.
+    // Of the whole capture, where the caller has one: the reports that show what was found make their own else.
     capture_diagnosis* diagnosed = nullptr;
     bool may_use_threads = false;  // one more than the calling one: not inside a profiled program
 };
@@ -48,8 +48,8 @@ struct report_kind {
     std::string_view name;
     std::string_view purpose;  // one line
     report_part (*make)(const report_input& input);
-    bool is_nsight = true;  // has Nsight's columns, named as in its CSV
-    bool is_list = true;    // its rows may be in any order, and be cut off
+    bool is_nsight = true;      // has Nsight's columns, named as in its CSV
+    bool is_list = true;        // its rows may be in any order, and be cut off
     bool is_diagnosed = false;  // it shows what a diagnosis of the capture found
 };
 

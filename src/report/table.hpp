@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A table as a value: columns, each with the kind of its values, and rows of cells. A report makes it, and every
-// renderer of export/report/ shows the same one: text, Markdown and HTML for people, CSV and JSON for programs. Programs
-// get all rows. People get those that the renderer asks for (table::shorten). Plain data, but for that function.
+// renderer of export/report/ shows the same one: text, Markdown and HTML for people, CSV and JSON for programs.
+// Programs get all rows. People get those that the renderer asks for (table::shorten). Plain data, but for that
+// function.
 #pragma once
 
 #include <concepts>
@@ -111,7 +112,8 @@ struct table {
     bool shows_if_empty = true;             // else people get no table without rows
     std::string instead{};                  // if set, people get this line behind the heading, and no rows
     std::optional<std::int64_t> unit_ns{};  // the time that the unit is chosen for; else the largest of the rows
-    // What people are shown instead of all rows; empty: all. It must need nothing but the table itself and what it owns.
+    // What people are shown instead of all rows; empty: all. It must need nothing but the table itself and what it
+    // owns.
     std::function<shown_rows(const table& whole, const shown_limits& limits)> shorten{};
 };
 

@@ -15,12 +15,12 @@
 #include "control/place.hpp"
 #include "control/server.hpp"
 #include "options/plans.hpp"
-#include "session/background.hpp"
 #include "session/control_signal.hpp"
 #include "session/own_status.hpp"
+#include "session/process/background.hpp"
+#include "session/process/session_mutex.hpp"
+#include "session/process/warn_once.hpp"
 #include "session/recording.hpp"
-#include "session/session_mutex.hpp"
-#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {

@@ -16,17 +16,17 @@
 #include <string_view>
 
 #include "base/cancellation_guard.hpp"
+#include "base/export_symbol.hpp"
 #include "base/gpu_tools.hpp"
 #include "hooks/nvtx/nvtx_extension.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
-#include "session/autostart.hpp"
-#include "session/earlier_nvtx.hpp"
-#include "session/export_symbol.hpp"
-#include "session/injections.hpp"
-#include "session/process.hpp"
+#include "session/process/autostart.hpp"
+#include "session/process/earlier_nvtx.hpp"
+#include "session/process/injections.hpp"
+#include "session/process/process.hpp"
+#include "session/process/warn_once.hpp"
 #include "session/recording.hpp"
 #include "session/session_callbacks.hpp"
-#include "session/warn_once.hpp"
 
 namespace prof {
 namespace {

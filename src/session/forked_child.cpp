@@ -17,8 +17,8 @@
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
-#include "session/events.hpp"
-#include "session/heritage.hpp"
+#include "session/process/events.hpp"
+#include "session/process/heritage.hpp"
 #include "session/recording.hpp"
 #include "session/session_callbacks.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/version.hpp"
-#include "session/process.hpp"
+#include "session/process/process.hpp"
 #include "session/recording.hpp"
 
 namespace prof {

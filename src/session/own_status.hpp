@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/outcome.hpp"
-#include "session/session_status.hpp"
+#include "session/parts/session_status.hpp"
 
 namespace prof {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/preparation.hpp"
 
-#include "hooks/cupti/library.hpp"
+#include "hooks/cupti/cupti_library.hpp"
 #include "ring/registry.hpp"
-#include "session/gpu_session.hpp"
-#include "session/patience.hpp"
+#include "session/parts/gpu_session.hpp"
+#include "session/process/patience.hpp"
 
 namespace prof {
 namespace {

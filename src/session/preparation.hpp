@@ -9,8 +9,8 @@
 
 #include <atomic>
 
-#include "session/lock_order.hpp"
-#include "session/session_mutex.hpp"
+#include "session/process/lock_order.hpp"
+#include "session/process/session_mutex.hpp"
 
 namespace prof {
 

@@ -6,10 +6,10 @@
 #include "base/cancellation_guard.hpp"
 #include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
-#include "session/injections.hpp"
-#include "session/process.hpp"
+#include "session/process/injections.hpp"
+#include "session/process/process.hpp"
+#include "session/process/warn_once.hpp"
 #include "session/recording.hpp"
-#include "session/warn_once.hpp"
 
 namespace prof {
 

@@ -9,12 +9,12 @@
 #include "base/json_text.hpp"
 #include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
-#include "session/capture_place.hpp"
 #include "session/control.hpp"
-#include "session/earlier_nvtx.hpp"
-#include "session/run_journal.hpp"
+#include "session/process/capture_place.hpp"
+#include "session/process/earlier_nvtx.hpp"
+#include "session/process/journal_notes.hpp"
+#include "session/process/warn_once.hpp"
 #include "session/session_callbacks.hpp"
-#include "session/warn_once.hpp"
 
 namespace prof {
 

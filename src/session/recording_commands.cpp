@@ -9,12 +9,12 @@
 
 #include "ring/gate.hpp"
 #include "session/control.hpp"
-#include "session/earlier_nvtx.hpp"
-#include "session/events.hpp"
-#include "session/out_of_memory.hpp"
-#include "session/patience.hpp"
-#include "session/run_journal.hpp"
-#include "session/warn_once.hpp"
+#include "session/process/earlier_nvtx.hpp"
+#include "session/process/events.hpp"
+#include "session/process/journal_notes.hpp"
+#include "session/process/out_of_memory.hpp"
+#include "session/process/patience.hpp"
+#include "session/process/warn_once.hpp"
 
 namespace prof {
 namespace {

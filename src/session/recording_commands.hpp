@@ -13,9 +13,9 @@
 
 #include "base/outcome.hpp"
 #include "collect/drain_thread.hpp"
-#include "session/lock_order.hpp"
-#include "session/session_mutex.hpp"
-#include "session/session_parts.hpp"
+#include "session/parts/session_parts.hpp"
+#include "session/process/lock_order.hpp"
+#include "session/process/session_mutex.hpp"
 #include "session/window_control.hpp"
 
 namespace prof {

@@ -9,10 +9,10 @@
 #include "base/clock.hpp"
 #include "options/plans.hpp"
 #include "ring/gate.hpp"
-#include "session/child_family.hpp"
-#include "session/events.hpp"
-#include "session/out_of_memory.hpp"
-#include "session/patience.hpp"
+#include "session/process/child_family.hpp"
+#include "session/process/events.hpp"
+#include "session/process/out_of_memory.hpp"
+#include "session/process/patience.hpp"
 
 namespace prof {
 namespace {

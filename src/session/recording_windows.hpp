@@ -14,9 +14,9 @@
 #include "collect/drain_thread.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
 #include "plan/window_plan.hpp"
-#include "session/heritage.hpp"
-#include "session/session_parts.hpp"
-#include "session/step_counter.hpp"
+#include "session/parts/session_parts.hpp"
+#include "session/process/heritage.hpp"
+#include "session/process/step_counter.hpp"
 
 namespace prof {
 

@@ -12,8 +12,8 @@
 #include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
+#include "session/process/warn_once.hpp"
 #include "session/recording.hpp"
-#include "session/warn_once.hpp"
 
 namespace prof {
 

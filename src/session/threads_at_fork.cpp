@@ -11,7 +11,7 @@
 #include "base/signal_handler.hpp"
 #include "ring/registry.hpp"
 #include "session/control.hpp"
-#include "session/end_thread.hpp"
+#include "session/process/end_thread.hpp"
 
 namespace prof {
 namespace {

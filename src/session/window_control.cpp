@@ -10,17 +10,17 @@
 
 #include "base/clock.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
+#include "hooks/python/python_calls.hpp"
+#include "hooks/python/python_steps.hpp"
 #include "options/plans.hpp"
 #include "record/label.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
-#include "session/child_family.hpp"
-#include "session/events.hpp"
-#include "session/out_of_memory.hpp"
-#include "session/patience.hpp"
-#include "session/python_calls.hpp"
-#include "session/python_steps.hpp"
-#include "session/warn_once.hpp"
+#include "session/process/child_family.hpp"
+#include "session/process/events.hpp"
+#include "session/process/out_of_memory.hpp"
+#include "session/process/patience.hpp"
+#include "session/process/warn_once.hpp"
 
 namespace prof {
 namespace {

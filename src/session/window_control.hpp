@@ -19,13 +19,13 @@
 #include "base/outcome.hpp"
 #include "collect/drain_thread.hpp"
 #include "hooks/nvtx/watched_ranges.hpp"
-#include "session/dump_writer.hpp"
-#include "session/heritage.hpp"
-#include "session/lock_order.hpp"
+#include "session/parts/dump_writer.hpp"
+#include "session/parts/session_parts.hpp"
+#include "session/parts/session_status.hpp"
+#include "session/process/heritage.hpp"
+#include "session/process/lock_order.hpp"
+#include "session/process/session_mutex.hpp"
 #include "session/recording_windows.hpp"
-#include "session/session_mutex.hpp"
-#include "session/session_parts.hpp"
-#include "session/session_status.hpp"
 
 namespace prof {
 

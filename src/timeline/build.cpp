@@ -12,10 +12,10 @@
 
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
+#include "timeline/captured_nodes.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/count_drops.hpp"
 #include "timeline/graph_bodies.hpp"
-#include "timeline/graph_nodes.hpp"
 #include "timeline/labels.hpp"
 #include "timeline/nearly_sorted.hpp"
 #include "timeline/one_id_a_name.hpp"

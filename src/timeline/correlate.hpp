@@ -3,8 +3,8 @@
 // build_timeline(). One thread.
 #pragma once
 
+#include "timeline/captured_nodes.hpp"
 #include "timeline/gpu_work.hpp"
-#include "timeline/graph_nodes.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

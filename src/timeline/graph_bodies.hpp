@@ -12,8 +12,8 @@
 
 #include <vector>
 
+#include "timeline/captured_nodes.hpp"
 #include "timeline/gpu_work.hpp"
-#include "timeline/graph_nodes.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

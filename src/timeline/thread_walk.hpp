@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "record/record.hpp"
-#include "timeline/graph_nodes.hpp"
+#include "timeline/captured_nodes.hpp"
 #include "timeline/open_stack.hpp"
 #include "timeline/start_end.hpp"
 #include "timeline/stream_waits.hpp"

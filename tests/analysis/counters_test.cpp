@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "report/reports.hpp"
 #include "analysis/tables.hpp"
+#include "report/makers.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::counters_test {

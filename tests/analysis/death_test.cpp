@@ -4,9 +4,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "report/reports.hpp"
 #include "analysis/tables.hpp"
 #include "capture/recovery/seal.hpp"
+#include "report/makers.hpp"
+#include "report/reports.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::death_test {
@@ -21,13 +22,13 @@ table death(const timeline& data, const domain_filter& domains = {}) {
         ADD_FAILURE() << "no such report";
         return {};
     }
-    return kind
-        ->make({.data = data,
-                .names = kernel_name_style::full,
-                .hidden = hidden_domains(data, domains),
-                .projected = {.attribution = {.domains = domains}},
-                .call_name = [](const timeline_api_call& call) { return "call" + std::to_string(call.cbid); }})
-        .tables.front();
+    const report_part made =
+        kind->make({.data = data,
+                    .names = kernel_name_style::full,
+                    .hidden = hidden_domains(data, domains),
+                    .projected = {.attribution = {.domains = domains}},
+                    .call_name = [](const timeline_api_call& call) { return "call" + std::to_string(call.cbid); }});
+    return *block_in<table>(made);
 }
 
 std::vector<std::string> rows(const table& of) {
@@ -71,8 +72,7 @@ TEST(DeathReport, HasOneRowForKernelsOfOneName) {
     capture.thread("python").launch(10, 1, "_Z4gemmIfEvPT_").launch(20, 2, "_Z4gemmIdEvPT_").push(30, "end").pop(40);
     const timeline data = capture.build();
     const report_input input{.data = data, .names = kernel_name_style::short_form};
-    EXPECT_THAT(rows(find_report("death")->make(input).tables.front()),
-                ElementsAre("unfinished launch 1001 python  gemm 2 30"));
+    EXPECT_THAT(rows(death_report(input)), ElementsAre("unfinished launch 1001 python  gemm 2 30"));
 }
 
 TEST(DeathReport, ListsOpenRangesAndUnfinishedLaunches) {

@@ -8,9 +8,9 @@
 
 #include "analysis/projection/merged_names.hpp"
 #include "analysis/projection/projection.hpp"
-#include "report/tables/step_estimate.hpp"
 #include "analysis/rows.hpp"
 #include "record/fold_rule.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::fold_rule_test {

@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/tables/kernels.hpp"
 #include "analysis/rows.hpp"
+#include "report/tables/kernels.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::graph_ranges_test {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analysis/hta/kernel_type.hpp"
-#include "report/reports.hpp"
 #include "analysis/tables.hpp"
+#include "report/makers.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::hta_reports_test {

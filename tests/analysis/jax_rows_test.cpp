@@ -9,9 +9,10 @@
 
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/xla_phases.hpp"
-#include "report/reports.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "record/label.hpp"
+#include "report/makers.hpp"
+#include "report/reports.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::jax_rows_test {
@@ -87,7 +88,8 @@ struct program {
     }
     std::vector<std::string> notes_of(const char* report) const {
         const timeline data = capture.build();
-        return find_report(report)->make({.data = data}).tables.front().notes;
+        const report_part made = find_report(report)->make({.data = data});
+        return block_in<table>(made)->notes;
     }
 
     capture_builder capture;
@@ -109,7 +111,7 @@ TEST(JaxRows, HaveOneRowForCompilation) {
     EXPECT_GT(p.rows({.fold = {.mode = fold_mode::none}}).size(), 12U);  // all that was pushed
 
     const timeline data = p.capture.build();
-    const table compiled = find_report("compilation")->make({.data = data}).tables.front();
+    const table compiled = compilation_report({.data = data});
     std::vector<std::string> out;
     for (const table_row& row : compiled.rows) {
         out.push_back(std::get<std::string>(row[0].value) + ' ' +

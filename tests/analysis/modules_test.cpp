@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "report/reports.hpp"
 #include "record/label.hpp"
+#include "report/makers.hpp"
 #include "support/torch_records.hpp"
 
 namespace prof::modules_test {
@@ -389,8 +389,9 @@ TEST_F(Modules, NoteRowsThatAreLeftOut) {
     main.pop(at, phases);
     const timeline data = capture.build();
     EXPECT_EQ(modules_report({.data = data}).rows.size(), 22U);
-    EXPECT_EQ(modules_report({.data = data, .deepest = 1}).rows.size(), 4U);
-    const table limited = modules_report({.data = data, .rows = 15});
+    const table whole = modules_report({.data = data});
+    EXPECT_EQ(whole.shorten(whole, {.deepest = 1}).rows.size(), 4U);
+    const shown_rows limited = whole.shorten(whole, {.rows = 15});
     EXPECT_EQ(limited.rows.size(), 13U);
     EXPECT_THAT(limited.notes, ElementsAre(HasSubstr("9 rows of modules that lie deeper are left out")));
 

@@ -5,9 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "report/tables/nvtx_projection.hpp"
-#include "report/reports.hpp"
 #include "analysis/tables.hpp"
+#include "report/reports.hpp"
+#include "report/tables/nvtx_projection.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::nsight_reports_test {
@@ -29,7 +29,7 @@ table report(const char* name, const timeline& data, kernel_name_style names = k
                     .hidden = hidden_domains(data, domains),
                     .call_name = [](const timeline_api_call& call) { return "call" + std::to_string(call.cbid); }});
     EXPECT_EQ(made.name, name);
-    return made.tables.front();
+    return *block_in<table>(made);
 }
 
 // One step: a copy, two kernels side by side in forward, one of autograd's thread in backward.

@@ -13,10 +13,10 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/random_program.hpp"
-#include "report/tables/kernels.hpp"
-#include "report/reports.hpp"
 #include "analysis/rows.hpp"
 #include "analysis/steps/step_figures.hpp"
+#include "report/reports.hpp"
+#include "report/tables/kernels.hpp"
 #include "support/capture_builder.hpp"
 #include "support/sanitized.hpp"
 
@@ -280,8 +280,9 @@ TEST(Projection, KeepsItsSumsForDamagedCaptures) {
                 .data = data, .hidden = hidden_domains(data, domains), .call_name = [](const timeline_api_call& call) {
                     return std::to_string(call.cbid);
                 }};
-            for (const table& made : kind.make(input).tables) {
-                for (const auto& row : made.rows) ASSERT_EQ(row.size(), made.columns.size()) << kind.name;
+            const report_part made = kind.make(input);
+            for (const table* const of : tables_in(made)) {
+                for (const auto& row : of->rows) ASSERT_EQ(row.size(), of->columns.size()) << kind.name;
             }
         }
     }

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "analysis/projection/projection.hpp"
-#include "report/reports.hpp"
+#include "report/makers.hpp"
 #include "support/torch_records.hpp"
 
 namespace prof::pytorch_ops_test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "report/reports.hpp"
 #include "base/error.hpp"
+#include "report/reports.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::row_order_test {
@@ -81,15 +81,14 @@ TEST(RowOrder, IsThatOfAReport) {
     capture.kernel(1, 100, 110, {}, "often").kernel(2, 120, 130, {}, "often").kernel(3, 200, 250, {}, "long");
     const timeline data = capture.build();
     const report_kind* const kernels = find_report("kernels");
-    const report_document made =
-        make_document({.data = data, .for_people = true, .sort = "count", .limit = 1}, {&kernels, 1});
-    const table& of = made.parts.front().tables.front();
+    const report_document made = make_document({.data = data, .sort = "count", .limit = 1}, {&kernels, 1});
+    const table& of = *block_in<table>(made.parts.front());
     EXPECT_THAT(names_in(of), ElementsAre("often"));
     EXPECT_EQ(std::get<std::uint64_t>(of.sums.front()[3].value), 3U);
     EXPECT_EQ(std::get<std::int64_t>(of.sums.front()[4].value), 70);
     const report_kind* const tree = find_report("gpu-projection");
     EXPECT_THROW(make_document({.data = data, .sort = "count"}, {&tree, 1}), error);
-    EXPECT_EQ(make_document({.data = data, .for_people = true, .limit = 1}, {&tree, 1}).parts.size(), 1U);
+    EXPECT_EQ(make_document({.data = data, .limit = 1}, {&tree, 1}).parts.size(), 1U);
 }
 
 }  // namespace

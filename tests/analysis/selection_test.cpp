@@ -15,10 +15,10 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/random_program.hpp"
-#include "report/reports.hpp"
 #include "analysis/rows.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
+#include "report/reports.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof {

@@ -9,8 +9,8 @@
 
 #include "analysis/breakdown/small_kernels.hpp"
 #include "analysis/projection/projection.hpp"
-#include "report/reports.hpp"
 #include "analysis/tables.hpp"
+#include "report/makers.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/torch_records.hpp"
 #include "timeline/load.hpp"

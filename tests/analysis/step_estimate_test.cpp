@@ -9,9 +9,9 @@
 
 #include <cmath>
 
-#include "report/reports.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "analysis/tables.hpp"
+#include "report/makers.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::step_estimate_test {
@@ -280,11 +280,12 @@ TEST_F(StepEstimate, RowsHaveTheNearestRowAboveAsParent) {
     EXPECT_EQ(found.rows[1].name, "inner");
     EXPECT_EQ(found.rows[1].depth, 1U);
 
-    // Indices are those of the rows that are left.
+    // The rows above those that are left are left as well.
     step_estimate heavy = found;
     heavy.rows[2].gpu_ns.mean = 1000;
-    EXPECT_THAT(rows(with_largest_rows(heavy, 4)),
-                ElementsAre("outer/inner below none", "outer/inner/leaf below outer/inner", "(no range) below none"));
+    table whole = steps_table(heavy);
+    whole.rows = whole.shorten(whole, {.rows = 4}).rows;
+    EXPECT_THAT(rows_of(whole, {"path"}), ElementsAre("outer/inner", "outer/inner/leaf", "(no range)", "all GPU work"));
 }
 
 TEST_F(StepEstimate, HasARowForAllWork) {

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "analysis/breakdown/step_breakdown.hpp"
-#include "report/tables/step_estimate.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "record/label.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::step_times_test {

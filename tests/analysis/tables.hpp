@@ -18,7 +18,12 @@ inline std::string shown(const table_cell& cell) {
     std::ostringstream out;
     std::visit(
         [&](const auto& value) {
-            if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) out << value;
+            using held = std::decay_t<decltype(value)>;
+            if constexpr (std::is_same_v<held, text_list>) {
+                for (const std::string& text : value) out << text << ';';
+            } else if constexpr (!std::is_same_v<held, std::monostate>) {
+                out << value;
+            }
         },
         cell.value);
     return out.str();

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "analysis/projection/projection.hpp"
-#include "report/tables/kernels.hpp"
 #include "fakes/fake_gpu.h"
+#include "report/tables/kernels.hpp"
 
 namespace prof::test {
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "analysis/breakdown/step_breakdown.hpp"
-#include "report/reports.hpp"
-#include "report/time_answer.hpp"
 #include "base/clock.hpp"
 #include "diagnose/gpu_time.hpp"
 #include "diagnose/graph_of.hpp"
 #include "diagnose/simulated_program.hpp"
+#include "report/reports.hpp"
+#include "report/time_answer.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::diagnose_test {
@@ -43,7 +43,7 @@ TEST(LinearCost, OfDistinctNamesInTheAnswer) {
             of.rows.back().total_ns = 1;
         }
         return least_seconds([&] {
-            const time_answer answer = answer_of(of, {.data = data});
+            const time_answer answer = answer_of(of, {});
             ASSERT_EQ(answer.busy.size(), names);
         });
     };

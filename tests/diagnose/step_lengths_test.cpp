@@ -10,8 +10,8 @@
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "diagnose/diagnosis.hpp"
-#include "report/diagnosis_report.hpp"
 #include "diagnose/simulated_program.hpp"
+#include "export/report/finding_lines.hpp"
 
 namespace prof::diagnose_test::step_lengths {
 namespace {
@@ -71,8 +71,7 @@ TEST(StepLengths, PlacesCountALaunchOnceAndTellItOfAStep) {
                                        [](const finding& each) { return each.rule == "launch_bound"; });
     ASSERT_NE(launches, of.findings.end());
     EXPECT_EQ(launches->parts.front().count, 100 * of.steps);
-    const auto parts = diagnosis_parts(of, data, true);
-    EXPECT_THAT(parts.front().paragraphs, Contains(HasSubstr(" ms a step, 100 times a step; the longest ")));
+    EXPECT_THAT(finding_lines({of, 0}), Contains(HasSubstr(" ms a step, 100 times a step; the longest ")));
 }
 
 }  // namespace

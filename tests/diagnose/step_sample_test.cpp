@@ -15,13 +15,13 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/segment.hpp"
-#include "report/reports.hpp"
 #include "analysis/selection/step_sample.hpp"
 #include "analysis/selection/time_slices.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/random_code.hpp"
 #include "diagnose/simulated_program.hpp"
 #include "report/capture_diagnosis.hpp"
+#include "report/reports.hpp"
 
 namespace prof::diagnose_test {
 namespace {
@@ -160,7 +160,7 @@ struct sampled {
         report_document document = make_document({.data = data}, std::span(&kind, 1));
         capture_diagnosis(data, projected, default_least_share, {}, by_all ? sample_limits{} : limits)
             .add_gains(document);
-        return document.parts.front().gains.value_or(priced_changes{});
+        return block_in<answer_block>(document.parts.front())->gains.value_or(priced_changes{});
     }
 
     timeline data;

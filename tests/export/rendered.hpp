@@ -10,11 +10,14 @@
 #include <utility>
 
 #include "analysis/projection/row_fold.hpp"
-#include "report/tables/gpu_projection.hpp"
-#include "report/reports.hpp"
 #include "export/report/report_csv.hpp"
 #include "export/report/report_json.hpp"
 #include "export/report/report_text.hpp"
+#include "export/report/shown_document.hpp"
+#include "report/capture_heading.hpp"
+#include "report/make_reports.hpp"
+#include "report/reports.hpp"
+#include "report/tables/gpu_projection.hpp"
 
 namespace prof {
 
@@ -25,35 +28,41 @@ struct people_layout {
     std::size_t rows = row_limits{}.most;
     bool legend = true;
 
-    row_limits limits() const { return {.most = rows, .deepest = deepest}; }
-    operator text_layout() const { return {.width = width, .legend = legend}; }
+    shown_limits limits() const { return {.rows = rows, .deepest = deepest}; }
+    operator text_layout() const { return {.width = width, .legend = legend, .shown = limits()}; }
 };
+
+inline report_document shown_projection(const projection& projected, const people_layout& layout) {
+    return shown_document({.parts = {gpu_projection_part(projected, {})}}, layout.limits());
+}
 
 inline std::string projection_text(const projection& projected, const people_layout& layout) {
     std::string out;
-    for (const table& of : gpu_projection_part(projected, {}, layout.limits()).tables) {
-        if (is_shown(of)) out.append(out.empty() ? "" : "\n").append(table_text(of, layout));
+    const report_document document = shown_projection(projected, layout);
+    for (const table* const made : tables_in(document.parts.front())) {
+        if (is_shown(*made)) out.append(out.empty() ? "" : "\n").append(table_text(*made, layout));
     }
     return out;
 }
 
 inline std::string projection_notes(const projection& projected, const people_layout& layout) {
-    return notes_text({.parts = {gpu_projection_part(projected, {}, layout.limits())}});
+    return notes_text(shown_projection(projected, layout));
 }
 
 inline std::string projection_csv_header() {
-    return table_csv_header(gpu_projection_part(projection(), {}, {}).tables.front(), true);
+    return table_csv_header(*block_in<table>(gpu_projection_part(projection(), {})), true);
 }
 
 inline std::string projection_csv(const std::string& capture, const projection& projected) {
     std::string out;
-    for (const table& of : gpu_projection_part(projected, {}, {}).tables) out += table_csv(capture, of, true);
+    const report_part made = gpu_projection_part(projected, {});
+    for (const table* const of : tables_in(made)) out += table_csv(capture, *of, true);
     return out;
 }
 
 inline nlohmann::ordered_json projection_json(const std::string& capture, const timeline& data,
                                               std::optional<step_figures> step, const projection& projected) {
-    return report_json(heading_of(data, capture), gpu_projection_part(projected, std::move(step), {}));
+    return report_json(heading_of(data, capture), gpu_projection_part(projected, std::move(step)));
 }
 
 inline nlohmann::ordered_json table_json(const std::string& capture, const timeline& data, table of) {
@@ -64,8 +73,7 @@ inline nlohmann::ordered_json table_json(const std::string& capture, const timel
 inline std::string capture_notes_text(const timeline& data) { return document_text({.capture = heading_of(data)}, {}); }
 
 inline std::string summary_text(const timeline& data, const people_layout& layout) {
-    return document_text(
-        make_summary({.data = data, .for_people = true, .deepest = layout.deepest, .rows = layout.rows}), layout);
+    return document_text(make_summary(data, {}, {}), layout);
 }
 
 }  // namespace prof

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "report/reports.hpp"
 #include "export/example_captures.hpp"
 #include "export/lines_of.hpp"
 #include "export/report/report_writer.hpp"
+#include "report/make_reports.hpp"
 
 namespace prof::report_markdown_test {
 namespace {
@@ -80,7 +80,7 @@ TEST(ReportMarkdown, HasOneLineForATableWithoutRows) {
 }
 
 TEST(ReportMarkdown, HasWhatAStepTakes) {
-    const std::string text = markdown_of(make_summary({.data = steps_capture(0), .for_people = true, .rows = 40}));
+    const std::string text = markdown_of(make_summary(steps_capture(0), {}, {}));
     EXPECT_THAT(text, HasSubstr("\n- step: "));
     EXPECT_THAT(text, HasSubstr("\n- GPU:  busy "));
 }
@@ -93,8 +93,7 @@ TEST(ReportMarkdown, ShortensLongNames) {
 
 // No name breaks a line, a row or the page.
 TEST(ReportMarkdown, SurvivesHostileNames) {
-    const std::string text =
-        markdown_of(make_summary({.data = eventful_capture(), .for_people = true, .rows = 40}), false);
+    const std::string text = markdown_of(make_summary(eventful_capture(), {}, {}), false);
     for (const char c : text) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n');
     EXPECT_THAT(text, HasSubstr("evil \"name\" "));
     std::size_t columns = 0;

@@ -7,13 +7,13 @@
 #include <random>
 #include <string>
 
-#include "report/reports.hpp"
 #include "base/json_text.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "export/example_captures.hpp"
 #include "export/lines_of.hpp"
 #include "export/rendered.hpp"
 #include "export/report/text_table.hpp"
+#include "report/makers.hpp"
 
 namespace prof::report_test {
 namespace {
@@ -32,9 +32,9 @@ std::string line_with(const std::string& text, const std::string& word) {
 }
 
 table report(std::string_view name, const timeline& data) {
-    return find_report(name)
-        ->make({.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = call_names(data)})
-        .tables.front();
+    const report_part made = find_report(name)->make(
+        {.data = data, .names = kernel_name_style::full, .hidden = {}, .call_name = call_names(data)});
+    return *block_in<table>(made);
 }
 
 TEST(ReportJson, HasTheKeysOfTheContract) {
@@ -368,11 +368,11 @@ time_answer answer_of_two_steps() {
 
 TEST(ReportText, BeginsWithTheTimeOfAStep) {
     step_figures steps = two_steps();
-    EXPECT_EQ(answer_text(steps, {}, {}),
+    EXPECT_EQ(answer_text({steps, {}}, {}),
               "step: 12.50 ms (mean of 2, median 12.40, 12.00 to 13.00; 80.0 a second; each has the steps of the "
               "optimizers)\n");
     time_answer answer = answer_of_two_steps();
-    EXPECT_EQ(answer_text(steps, answer, {}),
+    EXPECT_EQ(answer_text({steps, answer}, {}),
               "step: 12.50 ms (mean of 2, median 12.40, 12.00 to 13.00; 80.0 a second; each has the steps of the "
               "optimizers)\n"
               "GPU:  busy 11.50 ms (92.0 % of the step): backward 6.50, forward 3.65, copies 0.35, other 1.00\n"
@@ -380,7 +380,7 @@ TEST(ReportText, BeginsWithTheTimeOfAStep) {
               "run:  GPU busy 25.0 % of the 0.100 s recorded, idle 75.0 %\n");
     text_layout narrow;
     narrow.width = 60;
-    EXPECT_THAT(answer_text(steps, answer, narrow),
+    EXPECT_THAT(answer_text({steps, answer}, narrow),
                 HasSubstr("GPU:  busy 11.50 ms (92.0 % of the step): backward 6.50,\n"
                           "      forward 3.65, copies 0.35, other 1.00\n"));
 
@@ -388,13 +388,13 @@ TEST(ReportText, BeginsWithTheTimeOfAStep) {
     answer.of.devices = 2;
     answer.of.wall_ns *= 2;
     answer.busy = {{"other", 24'000'000}};
-    EXPECT_THAT(answer_text(steps, answer, {.width = 1000}),
+    EXPECT_THAT(answer_text({steps, answer}, {.width = 1000}),
                 HasSubstr("of the optimizers; 3 before are left out)\n"
                           "GPU:  busy 12.00 ms on 2 GPUs (48.0 % of 2 x the step)\n"));
     steps.warm_up = 0;
-    EXPECT_EQ(answer_text({}, answer_of_two_steps(), {}).find("step:"), std::string::npos);
+    EXPECT_EQ(answer_text({{}, answer_of_two_steps()}, {}).find("step:"), std::string::npos);
 
-    const auto what_steps_are = [&] { return answer_text(steps, {}, {}); };
+    const auto what_steps_are = [&] { return answer_text({steps, {}}, {}); };
     steps.witness = 2;
     EXPECT_THAT(what_steps_are(), HasSubstr("; each is a call of the outermost module)\n"));
     steps.witness = 3;
@@ -422,7 +422,8 @@ TEST(ReportText, BeginsWithTheTimeOfAStep) {
                              .min_ns = 1234,
                              .max_ns = 1234,
                              .parts = {}};
-    EXPECT_EQ(answer_text(first, {}, {}), "step: 1.2 us (the first, which alone is whole; each is a ProfilerStep#)\n");
+    EXPECT_EQ(answer_text({first, {}}, {}),
+              "step: 1.2 us (the first, which alone is whole; each is a ProfilerStep#)\n");
 }
 
 // Rounded each by itself they do not: three times 0.333 is not 1.00, and three times 0.666 is more than 2.00.
@@ -439,7 +440,7 @@ TEST(ReportText, ShowsPartsOfAStepThatAddUp) {
         answer.of.wall_ns = time_answer::total(answer.busy) + time_answer::total(answer.idle);
         step_figures steps = two_steps();
         steps.total_ns = answer.of.wall_ns;
-        const std::string text = answer_text(steps, answer, {.width = 1000});
+        const std::string text = answer_text({steps, answer}, {.width = 1000});
         const auto hundredths = [&](std::size_t at) { return std::llround(std::stod(text.substr(at)) * 100); };
         const std::size_t end = text.find("\nidle:");
         std::int64_t sum = hundredths(text.find(", other ") + 8);
@@ -459,7 +460,7 @@ TEST(ReportText, HasTheLargestPartsOfAStep) {
     for (std::int64_t i = 12; i > 0; --i) {
         answer.busy.push_back({i == 12 ? std::string(1000, 'x') : "p" + std::to_string(i), i * 2'000'000});
     }
-    const std::string text = answer_text(two_steps(), answer, {});
+    const std::string text = answer_text({two_steps(), answer}, {});
     EXPECT_THAT(text, HasSubstr(" p5 5.00, other 10.00\n"));  // 4 + 3 + 2 + 1
     EXPECT_LT(text.size(), 500U);
 }

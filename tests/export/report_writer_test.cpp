@@ -10,10 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "report/reports.hpp"
 #include "export/chrome/trace_names.hpp"
 #include "export/example_captures.hpp"
 #include "export/lines_of.hpp"
+#include "export/report/shown_document.hpp"
+#include "report/make_reports.hpp"
 
 namespace prof::report_writer_test {
 namespace {
@@ -24,13 +25,10 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-report_document document_of(const timeline& data, const std::vector<std::string>& reports, bool for_people,
-                            std::size_t rows = SIZE_MAX) {
+report_document document_of(const timeline& data, const std::vector<std::string>& reports) {
     std::vector<const report_kind*> kinds;
     for (const std::string& name : reports) kinds.push_back(find_report(name));
-    return make_document(
-        {.data = data, .capture = "c.prof", .for_people = for_people, .rows = rows, .call_name = call_names(data)},
-        kinds);
+    return make_document({.data = data, .capture = "c.prof", .call_name = call_names(data)}, kinds);
 }
 
 std::string written(std::string_view format, const std::vector<report_document>& documents,
@@ -51,18 +49,16 @@ TEST(ReportWriter, RendersEveryReportInEveryFormat) {
     for (const report_format& format : report_formats()) {
         EXPECT_EQ(find_report_format(format.name), &format);
         for (const report_kind& kind : report_kinds()) {
-            const report_document document = document_of(data, {std::string(kind.name)}, format.is_for_people);
+            const report_document document = document_of(data, {std::string(kind.name)});
             EXPECT_EQ(document.parts.front().name, kind.name);
-            // What the room of diagnosis makes has no columns here.
-            const std::size_t least = document.parts.front().tables.front().columns.empty() ? 0 : 50;
-            EXPECT_GT(written(format.name, {document}).size(), least) << format.name << ' ' << kind.name;
+            EXPECT_GT(written(format.name, {document}).size(), 50U) << format.name << ' ' << kind.name;
         }
     }
     EXPECT_EQ(find_report_format("xml"), nullptr);
 }
 
 TEST(ReportWriter, GroupsCsvByReport) {
-    const report_document document = document_of(hta_capture(), {"gpu-projection", "cuda_gpu_kern_sum"}, false);
+    const report_document document = document_of(hta_capture(), {"gpu-projection", "cuda_gpu_kern_sum"});
     const std::string csv = written("csv", {document, document}, {.several_captures = true});
     EXPECT_EQ(count_of(csv, "capture,type,path,"), 1U);
     EXPECT_EQ(count_of(csv, "c.prof,push_pop,forward,"), 2U);
@@ -71,7 +67,7 @@ TEST(ReportWriter, GroupsCsvByReport) {
 }
 
 TEST(ReportWriter, WritesOneJsonObjectOnlyForOneReport) {
-    const report_document document = document_of(hta_capture(), {"kernels"}, false);
+    const report_document document = document_of(hta_capture(), {"kernels"});
     EXPECT_EQ(nlohmann::json::parse(written("json", {document}))["report"], "kernels");
     const auto several = nlohmann::json::parse(written("json", {document}, {.several_captures = true}));
     ASSERT_EQ(several.size(), 1U);
@@ -81,8 +77,8 @@ TEST(ReportWriter, WritesOneJsonObjectOnlyForOneReport) {
 }
 
 TEST(ReportWriter, HasTheTitleAndTheWarningsAboveAndTheNotesBelowAllReports) {
-    const report_document document = document_of(eventful_capture(), {"gpu-projection", "kernels"}, true, 2);
-    const std::string text = written("table", {document});
+    const report_document document = document_of(eventful_capture(), {"gpu-projection", "kernels"});
+    const std::string text = written("table", {document}, {.layout = {.shown = {.rows = 2}}});
     EXPECT_EQ(lines_of(text)[0], document.capture.title);
     EXPECT_EQ(count_of(text, "GPU time by kernel"), 1U);
     EXPECT_EQ(count_of(text, "the rings were full"), 1U);
@@ -143,7 +139,7 @@ TEST(ReportWriter, ColoursWholeLines) {
 
 // The overview comes first, and all tables have the unit of the largest time.
 TEST(ReportWriter, BreaksNotesBetweenWordsForATerminal) {
-    report_document document = document_of(hta_capture(), {"kernels"}, true);
+    report_document document = document_of(hta_capture(), {"kernels"});
     const std::string note = "six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen";
     document.capture.notes = {note};
     document.capture.warnings = {note};
@@ -261,19 +257,20 @@ TEST(ReportWriter, PrintsWhatSeveralProcessesShareOnce) {
 }
 
 TEST(ReportWriter, HasTheNotesOfARepeatedReportOnce) {
-    const std::string text =
-        written("table", {document_of(eventful_capture(), {"gpu-projection", "gpu-projection"}, true, 2)});
+    const std::string text = written("table", {document_of(eventful_capture(), {"gpu-projection", "gpu-projection"})},
+                                     {.layout = {.shown = {.rows = 2}}});
     EXPECT_EQ(count_of(text, "GPU time by range"), 2U);
     EXPECT_EQ(count_of(text, "rows with less GPU time are left out"), 1U);
 }
 
 TEST(ReportDocument, HasAllRowsOfAProjectionForProgramsAndSumsForPeople) {
     const timeline data = eventful_capture();
-    const table all = document_of(data, {"gpu-projection"}, false, 2).parts.front().tables.front();
-    const table shown = document_of(data, {"gpu-projection"}, true, 2).parts.front().tables.front();
+    const report_document whole = document_of(data, {"gpu-projection"});
+    const table all = *block_in<table>(whole.parts.front());
+    const report_document limited = shown_document(whole, {.rows = 2});
+    const table shown = *block_in<table>(limited.parts.front());
     EXPECT_GT(all.rows.size(), shown.rows.size());
     EXPECT_EQ(shown.sums.size(), 1U);
-    for (const table_column& column : all.columns) EXPECT_NE(column.key, "") << column.title;
     for (const table* of : {&all, &shown}) {
         for (const table_row& row : of->rows) EXPECT_EQ(row.size(), of->columns.size());
         for (const table_row& row : of->sums) EXPECT_EQ(row.size(), of->columns.size());
@@ -283,7 +280,7 @@ TEST(ReportDocument, HasAllRowsOfAProjectionForProgramsAndSumsForPeople) {
 TEST(ReportDocument, OfASummaryHasWhatTheCaptureHas) {
     const auto parts = [](const timeline& data) {
         std::vector<std::string> names;
-        for (const report_part& part : make_summary({.data = data, .for_people = true}).parts) {
+        for (const report_part& part : make_summary(data, {}, {}).parts) {
             names.push_back(part.name);
         }
         return names;
@@ -292,14 +289,15 @@ TEST(ReportDocument, OfASummaryHasWhatTheCaptureHas) {
     EXPECT_THAT(parts(data), ElementsAre("gpu-projection"));
     data.properties["modules"] = "all";
     EXPECT_THAT(parts(data), ElementsAre("gpu-projection", "modules"));
-    EXPECT_TRUE(make_summary({.data = steps_capture(0), .for_people = true}).parts.front().step.has_value());
+    const report_document of_steps = make_summary(steps_capture(0), {}, {});
+    EXPECT_TRUE(block_in<answer_block>(of_steps.parts.front())->step.has_value());
 }
 
 TEST(ReportDocument, UsesAnAttributionThatIsThere) {
     const timeline data = eventful_capture();
     const attribution att = attribute(data);
     const auto summary = [&](const attribution* given) {
-        return written("table", {make_summary({.data = data, .att = given, .for_people = true})});
+        return written("table", {make_summary(data, {}, {}, given)});
     };
     EXPECT_EQ(summary(&att), summary(nullptr));
 }

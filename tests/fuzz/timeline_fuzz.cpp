@@ -9,7 +9,6 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/projection.hpp"
-#include "report/reports.hpp"
 #include "base/error.hpp"
 #include "capture/capture_files.hpp"
 #include "export/byte_sink.hpp"
@@ -17,6 +16,7 @@
 #include "export/chrome/trace_names.hpp"
 #include "export/report/report_writer.hpp"
 #include "fuzz/sealed_captures.hpp"
+#include "report/reports.hpp"
 #include "timeline/load.hpp"
 
 namespace {
@@ -57,9 +57,7 @@ void check_reports(const timeline& data) {
         for (const report_kind& kind : report_kinds()) {
             const report_kind* const kinds[] = {&kind};
             const auto writer = format.make({});
-            writer->add(make_document(
-                {.data = data, .capture = "x", .for_people = format.is_for_people, .call_name = call_names(data)},
-                kinds));
+            writer->add(make_document({.data = data, .capture = "x", .call_name = call_names(data)}, kinds));
             const std::string text = writer->text();
             check(!text.empty());
             if (format.name == "json") check(nlohmann::json::accept(text));
@@ -68,7 +66,7 @@ void check_reports(const timeline& data) {
 }
 
 void check_texts(const timeline& data, const attribution& att) {
-    check(!document_text(make_summary({.data = data, .att = &att, .for_people = true, .rows = 40}), {}).empty());
+    check(!document_text(make_summary(data, {}, {}, &att), {.shown = {.rows = 40}}).empty());
     text_sink trace;
     (void)write_chrome_trace(data, att, trace, "x");
     check(nlohmann::json::accept(trace.text));

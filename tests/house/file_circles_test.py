@@ -10,24 +10,18 @@ SRC = pathlib.Path(__file__).resolve().parents[2] / "src"
 
 # Files of these circles: a row goes when its circle is cut.
 KNOWN = {
-    ("analysis/reports/capture_notes", "analysis/reports/death", "analysis/reports/drop_causes",
-     "analysis/reports/gpu_projection", "analysis/reports/kernels", "analysis/reports/no_range_work",
-     "analysis/reports/process_overview", "analysis/reports/report_document", "analysis/reports/reports",
-     "analysis/reports/step_estimate", "analysis/reports/time_answer"),
     ("session/control", "session/own_status", "session/recording", "session/recording_commands",
      "session/session_callbacks", "session/threads_at_fork"),
     ("analysis/projection/process_ranges", "analysis/projection/projection", "analysis/projection/row_tree",
      "analysis/projection/same_things", "analysis/projection/xla_phases"),
     ("analysis/steps/recurring_steps", "analysis/steps/step_parts", "analysis/steps/step_search",
      "analysis/steps/step_times", "analysis/steps/whole_steps"),
-    ("analysis/reports/module_calls", "analysis/reports/module_finder", "analysis/reports/module_tree",
-     "analysis/reports/modules"),
     ("export/report/common_lines", "export/report/report_text", "export/report/report_writer"),
     ("analysis/attribution/attribution", "analysis/attribution/graph_ranges"),
     ("analysis/breakdown/idle_causes", "analysis/breakdown/launching_places"),
     ("export/chrome/chrome_trace", "export/chrome/trace_parts"),
     ("ring/producer", "ring/registry"),
-    ("session/events", "session/warn_once"),
+    ("session/process/events", "session/process/warn_once"),
     ("timeline/start_end", "timeline/windows"),
 }
 

@@ -50,7 +50,7 @@ class TheCheckItself(unittest.TestCase):
 
     def test_allows_collect_only_the_tracer_of_the_hooks(self):
         self.assertEqual(self.reasons("collect/a.cpp", '#include "hooks/cupti/tracer.hpp"\n'), [])
-        self.assertEqual(len(self.reasons("collect/a.cpp", '#include "hooks/cupti/library.hpp"\n')), 1)
+        self.assertEqual(len(self.reasons("collect/a.cpp", '#include "hooks/cupti/cupti_library.hpp"\n')), 1)
 
     def test_detects_an_include_without_its_room(self):
         self.assertEqual(len(self.reasons("ring/a.cpp", '#include "spsc_ring.hpp"\n')), 1)

@@ -8,7 +8,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What waits until a time of CLOCK_REALTIME; with a thread sanitizer that follows nothing else, it may.
 BY_THE_SYSTEM_CLOCK = re.compile(r"\bsystem_clock\b|\b(?:sem|pthread_mutex|pthread_cond|pthread_rwlock_\w+)_timed\w+\s*\(")
-ALLOWED = {"src/session/end_thread.cpp": ["sem_timedwait("]}
+ALLOWED = {"src/session/process/end_thread.cpp": ["sem_timedwait("]}
 
 
 def waits(text):

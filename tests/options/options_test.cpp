@@ -3,7 +3,7 @@
 
 #include "options/plans.hpp"
 #include "ring/producer.hpp"
-#include "session/memory_plan.hpp"
+#include "session/process/memory_plan.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "session/background.hpp"
+#include "session/process/background.hpp"
 
 #include <gtest/gtest.h>
 

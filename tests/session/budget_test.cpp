@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/tables/step_estimate.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "report/tables/step_estimate.hpp"
 #include "support/run_process.hpp"
 #include "timeline/load.hpp"
 

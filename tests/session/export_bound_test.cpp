@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large a capture is read back in the program (session/export_bound.hpp).
-#include "session/export_bound.hpp"
+// How large a capture is read back in the program (session/parts/export_bound.hpp).
+#include "session/parts/export_bound.hpp"
 
 #include <gtest/gtest.h>
 

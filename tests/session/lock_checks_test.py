@@ -12,8 +12,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLANG = shutil.which("clang++-16") or shutil.which("clang++")
 
 SCENE = """
-#include "session/lock_order.hpp"
-#include "session/session_mutex.hpp"
+#include "session/process/lock_order.hpp"
+#include "session/process/session_mutex.hpp"
 struct windows {
     prof::session_mutex mutex PROF_ACQUIRED_AFTER(prof::lock_order::below_commands)
         PROF_ACQUIRED_BEFORE(prof::lock_order::below_windows);

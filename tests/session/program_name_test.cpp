@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of programs by their arguments.
-#include "session/program_name.hpp"
+#include "session/process/program_name.hpp"
 
 #include <gtest/gtest.h>
 

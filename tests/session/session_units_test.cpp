@@ -7,12 +7,12 @@
 #include <chrono>
 #include <string>
 
-#include "session/capture_place.hpp"
-#include "session/deadline.hpp"
-#include "session/heritage.hpp"
-#include "session/recording_settings.hpp"
-#include "session/session_mutex.hpp"
-#include "session/step_counter.hpp"
+#include "session/parts/recording_settings.hpp"
+#include "session/process/capture_place.hpp"
+#include "session/process/deadline.hpp"
+#include "session/process/heritage.hpp"
+#include "session/process/session_mutex.hpp"
+#include "session/process/step_counter.hpp"
 #include "support/scratch_directory.hpp"
 
 namespace prof::test {

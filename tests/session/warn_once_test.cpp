@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libprof's line on stderr (session/warn_once.hpp), wherever that leads: it never ends the program, and never holds it
-// up.
+// libprof's line on stderr (session/process/warn_once.hpp), wherever that leads: it never ends the program, and never
+// holds it up.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "session/warn_once.hpp"
+#include "session/process/warn_once.hpp"
 
 namespace prof::test {
 namespace {

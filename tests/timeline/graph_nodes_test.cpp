@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "timeline/graph_nodes.hpp"
+#include "timeline/captured_nodes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

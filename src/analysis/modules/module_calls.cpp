@@ -6,8 +6,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "analysis/projection/segment.hpp"
 #include "analysis/modules/module_times.hpp"
+#include "analysis/projection/segment.hpp"
 #include "base/near_search.hpp"
 #include "record/label.hpp"
 

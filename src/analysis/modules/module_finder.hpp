@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "analysis/projection/xla_phases.hpp"
 #include "analysis/modules/module_calls.hpp"
 #include "analysis/modules/module_times.hpp"
+#include "analysis/projection/xla_phases.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

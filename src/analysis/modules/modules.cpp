@@ -7,9 +7,9 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/projection/segment.hpp"
 #include "analysis/modules/module_finder.hpp"
 #include "analysis/modules/module_tree.hpp"
+#include "analysis/projection/segment.hpp"
 
 namespace prof {
 namespace {

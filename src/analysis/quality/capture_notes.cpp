@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "analysis/quality/ending.hpp"
 #include "analysis/quality/drop_causes.hpp"
+#include "analysis/quality/ending.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "record/launch_calls.hpp"
 

@@ -9,21 +9,10 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
+#include "analysis/quality/capture_note.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
-
-// Where a line about a capture stands.
-enum class note_weight : std::uint8_t {
-    warning,  // above the tables: what the numbers lack, or may have wrong, and what to do
-    heading,  // above the tables: what was recorded, and how it ended
-    detail,   // below them
-};
-
-struct capture_note {
-    note_weight weight = note_weight::detail;
-    std::string text{};
-};
 
 // "train.py, rank 0, pid 4711 on node7: 12.3 s recorded, 1 GPU (NVIDIA H200)"
 std::string capture_title(const timeline& data);

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/quality/capture_notes.hpp"
+#include "analysis/quality/capture_note.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/chrome/trace_names.hpp"
 
-#include "symbols/kernel_names.hpp"
 #include "base/json_text.hpp"
+#include "symbols/kernel_names.hpp"
 
 namespace prof {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "report/table.hpp"
 #include "export/report/text_table.hpp"
+#include "report/table.hpp"
 
 namespace prof {
 

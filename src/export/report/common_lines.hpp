@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "report/report_document.hpp"
 #include "export/report/report_text.hpp"
+#include "report/report_document.hpp"
 
 namespace prof {
 

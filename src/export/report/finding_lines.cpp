@@ -15,7 +15,7 @@
 namespace prof {
 namespace {
 
-constexpr double least_unexplained = 0.1;   // of the path: less is not mentioned in the heading
+constexpr double least_unexplained = 0.1;  // of the path: less is not mentioned in the heading
 
 std::string ms(double ns) { return fmt::format("{:.{}f} ms", ns / 1e6, ns < 1e6 ? 3 : ns < 1e8 ? 2 : 1); }
 std::string percent_of(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }

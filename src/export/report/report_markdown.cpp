@@ -170,10 +170,8 @@ private:
 }  // namespace
 
 std::unique_ptr<report_writer> make_markdown_writer(const writer_options& options) {
-    return std::make_unique<markdown_writer>(
-        markdown_layout{.is_wide = options.layout.width == any_width,
-                        .legend = options.layout.legend,
-                        .shown = options.layout.shown});
+    return std::make_unique<markdown_writer>(markdown_layout{
+        .is_wide = options.layout.width == any_width, .legend = options.layout.legend, .shown = options.layout.shown});
 }
 
 }  // namespace prof

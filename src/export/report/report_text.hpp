@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/steps/step_figures.hpp"
 #include "report/report_document.hpp"
 #include "report/table.hpp"
-#include "analysis/steps/step_figures.hpp"
 
 namespace prof {
 
@@ -25,10 +25,13 @@ struct text_layout {
     shown_limits shown{};                   // of each table
 };
 
-// All of it, with the tables' rows within the limits: the capture's title, its command line, what must be known before the numbers, the reports, and the notes.
+// All of it, with the tables' rows within the limits: the capture's title, its command line, what must be known before
+// the numbers, the reports, and the notes.
 std::string document_text(const report_document& document, const text_layout& layout);
 
 // Parts of it.
+// What must be known before the numbers: warnings, and what was recorded.
+std::string facts_text(const capture_heading& capture, const text_layout& layout);
 // What a step takes, and where its time goes; without steps, where the recorded time goes; "" if nothing is known.
 std::string answer_text(const answer_block& block, const text_layout& layout);
 // The changes that would gain most; "" where the steps were not diagnosed.

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "report/report_document.hpp"
 #include "export/byte_sink.hpp"
 #include "export/report/report_text.hpp"
+#include "report/report_document.hpp"
 
 namespace prof {
 
@@ -41,7 +41,7 @@ struct writer_options {
 struct report_format {
     std::string_view name;
     std::string_view purpose;  // a word or two behind the name in the help of an option; "": none
-    bool is_for_people;        // documents must be made with report_input::for_people
+    bool is_for_people;        // it shows no more of a table than text_layout::shown
     std::unique_ptr<report_writer> (*make)(const writer_options& options);
 };
 
@@ -50,7 +50,7 @@ std::span<const report_format> report_formats() noexcept;
 // Null if there is none of that name.
 const report_format* find_report_format(std::string_view name) noexcept;
 
-// report_text.cpp
+// text_writer.cpp
 std::unique_ptr<report_writer> make_text_writer(const writer_options& options);
 // report_csv.cpp
 std::unique_ptr<report_writer> make_csv_writer(const writer_options& options);

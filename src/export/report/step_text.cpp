@@ -205,12 +205,13 @@ std::string answer_text(const answer_block& block, const text_layout& layout) {
 std::string gains_text(const answer_block& answer, const text_layout& layout) {
     if (!answer.gains) {
         return answer.next.empty() ? std::string()
-                                 : wrapped("gain: " + answer.next + " looks for it", layout.width, indent);
+                                   : wrapped("gain: " + answer.next + " looks for it", layout.width, indent);
     }
     const std::vector<priced_change>& gains = answer.gains->dearest;
     std::string basis;
     if (answer.gains->sampled != 0 && answer.step) {
-        basis = fmt::format("by {} of {} steps", with_thousands(answer.gains->sampled), with_thousands(answer.step->steps));
+        basis =
+            fmt::format("by {} of {} steps", with_thousands(answer.gains->sampled), with_thousands(answer.step->steps));
     }
     if (gains.empty()) {
         return wrapped("gain: nothing was found that would make a step 1 % shorter" +

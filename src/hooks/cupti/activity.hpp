@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hooks/cupti/library.hpp"
+#include "hooks/cupti/cupti_library.hpp"
 #include "record/gpu_record.hpp"
 #include "ring/region.hpp"
 

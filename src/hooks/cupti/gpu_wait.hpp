@@ -2,7 +2,7 @@
 // Waits for the GPU, like cudaDeviceSynchronize, from a thread that may have no CUDA context of its own.
 #pragma once
 
-#include "hooks/cupti/library.hpp"
+#include "hooks/cupti/cupti_library.hpp"
 
 namespace prof {
 

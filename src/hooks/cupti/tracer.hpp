@@ -20,7 +20,7 @@
 #include "base/outcome.hpp"
 #include "hooks/cupti/activity.hpp"
 #include "hooks/cupti/buffers.hpp"
-#include "hooks/cupti/library.hpp"
+#include "hooks/cupti/cupti_library.hpp"
 #include "record/activities.hpp"
 #include "record/launch_calls.hpp"
 #include "ring/region.hpp"

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "analysis/breakdown/step_breakdown.hpp"
-#include "report/tables/durations.hpp"
-#include "report/projected_timeline.hpp"
-#include "report/makers.hpp"
-#include "report/time_answer.hpp"
 #include "base/display_text.hpp"
+#include "report/makers.hpp"
+#include "report/projected_timeline.hpp"
+#include "report/tables/durations.hpp"
+#include "report/time_answer.hpp"
 
 namespace prof {
 namespace {
@@ -59,7 +59,8 @@ named_breakdown named(step_breakdown of, const report_input& input) {
 // The rows that people see: each use of time with its largest parts.
 class breakdown_rows {
 public:
-    breakdown_rows(const named_breakdown& from, const shown_limits& limits) : of_(from.of), from_(from), limits_(limits) {}
+    breakdown_rows(const named_breakdown& from, const shown_limits& limits)
+        : of_(from.of), from_(from), limits_(limits) {}
 
     // Of one row, as programs get it.
     static table_row line(const named_breakdown& from, std::size_t index, std::string text) {
@@ -185,37 +186,36 @@ table empty_breakdown(const step_breakdown& of) {
     out.heading = of.has_steps ? "Where a step's time goes" : "Where the recorded time goes";
     if (of.devices > 1) out.heading += fmt::format(", on {} GPUs together", of.devices);
     out.columns = {{"use", ""},
-                    {"cause", ""},
-                    {"call", ""},
-                    {"part", ""},
-                    {"", "time"},
-                    {"total_ns", "", quantity::time_ns},
-                    {"mean_ns", "mean", quantity::time_ns},
-                    {"share", "share", quantity::share},
-                    {"median_ns", "median", quantity::time_ns, 1},
-                    {"min_ns", "min", quantity::time_ns, 2},
-                    {"max_ns", "max", quantity::time_ns, 2},
-                    {"overlapped_ns", "", quantity::time_ns},
-                    {"", "beside", quantity::time_ns, 1}};
+                   {"cause", ""},
+                   {"call", ""},
+                   {"part", ""},
+                   {"", "time"},
+                   {"total_ns", "", quantity::time_ns},
+                   {"mean_ns", "mean", quantity::time_ns},
+                   {"share", "share", quantity::share},
+                   {"median_ns", "median", quantity::time_ns, 1},
+                   {"min_ns", "min", quantity::time_ns, 2},
+                   {"max_ns", "max", quantity::time_ns, 2},
+                   {"overlapped_ns", "", quantity::time_ns},
+                   {"", "beside", quantity::time_ns, 1}};
     out.unit_ns = static_cast<std::int64_t>(mean_of(of.wall_ns, of));
     out.totals = {{"has_steps", of.has_steps},
-                   {"by_gpu", of.by_gpu},
-                   {"steps", of.steps},
-                   {"devices", of.devices},
-                   {"wall_ns", of.wall_ns},
-                   {"step_median_ns", of.step_median_ns},
-                   {"step_min_ns", of.step_min_ns},
-                   {"step_max_ns", of.step_max_ns},
-                   {"slow_steps", of.slow_count},
-                   {"recorded_ns", of.recorded_ns},
-                   {"recorded_busy_ns", of.recorded_busy_ns}};
+                  {"by_gpu", of.by_gpu},
+                  {"steps", of.steps},
+                  {"devices", of.devices},
+                  {"wall_ns", of.wall_ns},
+                  {"step_median_ns", of.step_median_ns},
+                  {"step_min_ns", of.step_min_ns},
+                  {"step_max_ns", of.step_max_ns},
+                  {"slow_steps", of.slow_count},
+                  {"recorded_ns", of.recorded_ns},
+                  {"recorded_busy_ns", of.recorded_busy_ns}};
     for (const time_use use : {time_use::compute, time_use::communication, time_use::copy, time_use::idle}) {
         out.totals.emplace_back(fmt::format("{}_ns", to_string(use)), of.total_of(use));
     }
-    out.legend = {
-        {"", "Each instant of a step counts once: compute before communication before copies before idle."},
-        {"mean", "mean: of a step, on a GPU."},
-        {"beside", "beside: the same while the GPU computed or communicated as well."}};
+    out.legend = {{"", "Each instant of a step counts once: compute before communication before copies before idle."},
+                  {"mean", "mean: of a step, on a GPU."},
+                  {"beside", "beside: the same while the GPU computed or communicated as well."}};
     return out;
 }
 

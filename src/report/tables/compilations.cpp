@@ -10,8 +10,8 @@
 #include "analysis/projection/compilation_stages.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/xla_names.hpp"
-#include "report/projected_timeline.hpp"
 #include "report/makers.hpp"
+#include "report/projected_timeline.hpp"
 
 namespace prof {
 namespace {

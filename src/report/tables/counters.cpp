@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "report/tables/nsight_columns.hpp"
 #include "report/makers.hpp"
+#include "report/tables/nsight_columns.hpp"
 
 namespace prof {
 

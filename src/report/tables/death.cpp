@@ -11,8 +11,8 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/segment.hpp"
-#include "report/tables/nsight_columns.hpp"
 #include "report/makers.hpp"
+#include "report/tables/nsight_columns.hpp"
 
 namespace prof {
 namespace {

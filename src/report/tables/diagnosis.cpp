@@ -72,8 +72,11 @@ void add_scope(report_part& part, const report_input& input) {
     }
 }
 
+// The caller's, or one that is made here.
 findings_block findings_of(const report_input& input) {
-    return {input.diagnosed->get(), earliest_moment(input.diagnosed->data())};
+    if (input.diagnosed != nullptr) return {input.diagnosed->get(), earliest_moment(input.diagnosed->data())};
+    capture_diagnosis own(input.data, input.projected, default_least_share);
+    return {own.get(), earliest_moment(input.data)};
 }
 
 }  // namespace
@@ -94,8 +97,8 @@ table findings_table(const diagnosis& of) {
                    {"advice", ""}};
     for (const finding& found : of.findings) {
         out.rows.push_back({found.rule, found.title, of.per_step(found.gain_ns), of.share_of(found.gain_ns),
-                            of.per_step(found.cost_ns), found.steps, std::string(to_string(found.trust)),
-                            found.modules, found.bound, found.advice});
+                            of.per_step(found.cost_ns), found.steps, std::string(to_string(found.trust)), found.modules,
+                            found.bound, found.advice});
     }
     out.totals = {{"steps", of.steps},
                   {"warm_up", of.warm_up},
@@ -151,7 +154,7 @@ report_part diagnose_places_report(const report_input& input) {
 report_part critical_path_report(const report_input& input) {
     report_part out{.name = "critical_path"};
     add_scope(out, input);
-    out.blocks.emplace_back(path_table(input.diagnosed->get()));
+    out.blocks.emplace_back(path_table(findings_of(input).found));
     return out;
 }
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "report/table.hpp"
 #include "base/statistics.hpp"
+#include "report/table.hpp"
 
 namespace prof {
 

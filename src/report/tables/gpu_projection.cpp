@@ -15,11 +15,11 @@
 
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/segment.hpp"
+#include "base/display_text.hpp"
+#include "base/run_both.hpp"
 #include "report/makers.hpp"
 #include "report/tables/no_range_work.hpp"
 #include "report/tables/projection_notes.hpp"
-#include "base/display_text.hpp"
-#include "base/run_both.hpp"
 
 namespace prof {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "analysis/hta/idle_gaps.hpp"
 #include "analysis/hta/state_times.hpp"
+#include "report/makers.hpp"
 #include "report/tables/durations.hpp"
 #include "report/tables/hta_tables.hpp"
-#include "report/makers.hpp"
 
 namespace prof {
 namespace {

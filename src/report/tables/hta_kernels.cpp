@@ -9,9 +9,9 @@
 #include "analysis/hta/bandwidth.hpp"
 #include "analysis/hta/kernel_sums.hpp"
 #include "analysis/hta/launches.hpp"
+#include "report/makers.hpp"
 #include "report/tables/durations.hpp"
 #include "report/tables/hta_tables.hpp"
-#include "report/makers.hpp"
 
 namespace prof {
 namespace {

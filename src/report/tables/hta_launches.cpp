@@ -7,9 +7,9 @@
 
 #include "analysis/hta/launches.hpp"
 #include "analysis/hta/queue.hpp"
+#include "report/makers.hpp"
 #include "report/tables/durations.hpp"
 #include "report/tables/hta_tables.hpp"
-#include "report/makers.hpp"
 
 namespace prof {
 namespace {

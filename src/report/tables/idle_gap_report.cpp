@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "analysis/breakdown/gpu_gaps.hpp"
-#include "report/tables/durations.hpp"
-#include "report/projected_timeline.hpp"
 #include "analysis/projection/operation_name.hpp"
-#include "report/makers.hpp"
-#include "report/time_answer.hpp"
 #include "base/display_text.hpp"
+#include "report/makers.hpp"
+#include "report/projected_timeline.hpp"
+#include "report/tables/durations.hpp"
+#include "report/time_answer.hpp"
 
 namespace prof {
 namespace {
@@ -135,7 +135,7 @@ table gpu_gaps_report(const report_input& input) {
     out.shorten = [sum](const table& whole, const shown_limits& limits) {
         const std::size_t count = std::min(limits.rows, whole.rows.size());
         shown_rows gaps{.rows = {whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count)},
-                         .instead = whole.instead};
+                        .instead = whole.instead};
         if (!sum.empty()) gaps.notes.push_back(sum);
         return gaps;
     };

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "report/makers.hpp"
 #include "report/tables/durations.hpp"
 #include "report/tables/nsight_columns.hpp"
-#include "report/makers.hpp"
 
 namespace prof {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "report/makers.hpp"
 #include "report/projected_timeline.hpp"
 #include "report/tables/mfu_report.hpp"
-#include "report/makers.hpp"
 
 namespace prof {
 

@@ -8,12 +8,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "report/tables/kernels.hpp"
 #include "analysis/projection/operation_name.hpp"
-#include "report/tables/nsight_columns.hpp"
-#include "report/makers.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "report/makers.hpp"
+#include "report/tables/kernels.hpp"
+#include "report/tables/nsight_columns.hpp"
 
 namespace prof {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "report/tables/durations.hpp"
 #include "report/table.hpp"
+#include "report/tables/durations.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "report/tables/nsight_columns.hpp"
-#include "report/makers.hpp"
 #include "analysis/steps/capture_start.hpp"
+#include "report/makers.hpp"
+#include "report/tables/nsight_columns.hpp"
 #include "timeline/launched_ops.hpp"
 
 namespace prof {

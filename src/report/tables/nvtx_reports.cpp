@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "report/makers.hpp"
 #include "report/tables/nsight_columns.hpp"
 #include "report/tables/nvtx_projection.hpp"
-#include "report/makers.hpp"
 #include "timeline/launched_ops.hpp"
 
 namespace prof {

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "report/tables/durations.hpp"
-#include "report/makers.hpp"
 #include "record/label.hpp"
+#include "report/makers.hpp"
+#include "report/tables/durations.hpp"
 
 namespace prof {
 namespace {

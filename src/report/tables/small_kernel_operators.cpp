@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "analysis/breakdown/small_kernels.hpp"
-#include "report/tables/durations.hpp"
-#include "report/projected_timeline.hpp"
 #include "analysis/modules/module_finder.hpp"
 #include "analysis/modules/module_texts.hpp"
-#include "report/tables/pytorch_ops.hpp"
 #include "report/makers.hpp"
+#include "report/projected_timeline.hpp"
+#include "report/tables/durations.hpp"
+#include "report/tables/pytorch_ops.hpp"
 
 namespace prof {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "analysis/breakdown/small_kernels.hpp"
-#include "report/tables/durations.hpp"
-#include "report/projected_timeline.hpp"
-#include "report/tables/pytorch_ops.hpp"
 #include "report/makers.hpp"
+#include "report/projected_timeline.hpp"
+#include "report/tables/durations.hpp"
+#include "report/tables/pytorch_ops.hpp"
 
 namespace prof {
 namespace {

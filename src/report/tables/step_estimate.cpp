@@ -11,12 +11,12 @@
 #include "analysis/projection/row_fold.hpp"
 #include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/segment.hpp"
-#include "report/projected_timeline.hpp"
-#include "report/makers.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_choice.hpp"
 #include "analysis/selection/step_scope.hpp"
 #include "analysis/steps/captured_steps.hpp"
+#include "report/makers.hpp"
+#include "report/projected_timeline.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {

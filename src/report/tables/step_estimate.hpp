@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "report/table.hpp"
 #include "analysis/steps/estimate.hpp"
 #include "analysis/steps/whole_steps.hpp"
+#include "report/table.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {

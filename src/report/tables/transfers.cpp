@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "report/makers.hpp"
 #include "report/tables/durations.hpp"
 #include "report/tables/kernels.hpp"
 #include "report/tables/nsight_columns.hpp"
-#include "report/makers.hpp"
 
 namespace prof {
 namespace {

@@ -14,7 +14,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "hooks/cupti/library.hpp"
+#include "hooks/cupti/cupti_library.hpp"
 #include "record/launch_calls.hpp"
 
 namespace prof::bench {

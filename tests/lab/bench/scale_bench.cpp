@@ -27,13 +27,13 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "report/tables/gpu_projection.hpp"
 #include "base/clock.hpp"
 #include "capture/reader.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
 #include "lab/bench/synthetic_capture.hpp"
+#include "report/tables/gpu_projection.hpp"
 #include "timeline/build.hpp"
 
 namespace prof::bench {
@@ -175,8 +175,9 @@ int run(int argc, char** argv) {
     expect(rule.has_value(), "no such rule");
     const projection projected = timed.run("projection", [&] { return project(data, att, {.fold = *rule}); });
     if (given.empty()) check(data, projected, put_in);
-    const std::string table = timed.run(
-        "table", [&] { return document_text({.parts = {gpu_projection_part(projected, {}, row_limits{})}}, {}); });
+    const std::string table = timed.run("table", [&] {
+        return document_text({.parts = {gpu_projection_part(projected, {})}}, {.shown = {.rows = 40}});
+    });
     expect(!table.empty(), "the table is empty");
     const diagnosis found = timed.run("diagnosis", [&] { return diagnose(data, att); });
     expect(found.steps != 0, "nothing was diagnosed");

@@ -2,7 +2,7 @@
 """Makes ranges of JAX's annotations: docs/guide/jax.md. jax.profiler.TraceAnnotation and its derived classes report to a
 recorder of XLA's only. Under `prof run` they also push and pop a range, and a StepTraceAnnotation is a step, too.
 The class and its behaviour stay the same: its three replaced methods are builtins that call the original ones
-(session/python_annotations.cpp).
+(hooks/python/python_annotations.cpp).
 
 While JAX traces, lowers or compiles a function there is a phase `compilation`; XLA has ranges of its own only for the
 last. JAX measures these stages for its listeners (jax.monitoring), which are called at a stage's end. libprof needs the
@@ -25,7 +25,7 @@ OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with
 # Whether an exception is of libprof's own making (sitecustomize.py).
 is_own = globals().get("is_own", lambda failure: True)
 
-# The struct prof_annotation_runtime of session/python_annotations.hpp: these functions of Python's C API …
+# The struct prof_annotation_runtime of hooks/python/python_annotations.hpp: these functions of Python's C API …
 FUNCTIONS = """Py_IncRef Py_DecRef PyObject_Vectorcall PyObject_Type PyType_IsSubtype PyErr_Clear PyErr_ExceptionMatches
 PyErr_NoMemory PyEval_GetFrame PyObject_GetAttrString PyObject_SetAttrString PyMapping_GetItemString PyFunction_GetModule
 PyObject_GenericGetDict PyDict_GetItemString PyDict_SetItemString PyDict_DelItemString PyCapsule_New PyCapsule_GetPointer

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names the modules of a PyTorch program for libprof, which records their calls (session/python_calls.hpp). A name is
+"""Names the modules of a PyTorch program for libprof, which records their calls (hooks/python/python_calls.hpp). A name is
 the class of the root of the module's tree, the module's attribute path in that tree, and its class, as in
 `GPT2LMHeadModel.transformer.h.0 (GPT2Block)`.
 

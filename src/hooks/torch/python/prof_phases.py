@@ -4,7 +4,7 @@
 Python 3.12 and newer: sys.monitoring observes a few dozen of PyTorch's code objects and no others. PyTorch is not
 changed, and dynamo does not notice. Older Pythons: prof_watch.py.
 
-What happens at an event is C++ (session/python_calls.hpp): no Python code of libprof's runs while the program trains,
+What happens at an event is C++ (hooks/python/python_calls.hpp): no Python code of libprof's runs while the program trains,
 but that which names modules. This file prepares it.
 """
 import atexit
@@ -18,13 +18,13 @@ import types
 SETTINGS = globals().get("SETTINGS", os.environ)
 OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
-# enum python_event of session/python_calls.hpp
+# enum python_event of hooks/python/python_calls.hpp
 (MODULE_CALL, DATA, BACKWARD, OPTIMIZER, SCALED_STEP, ZERO_GRAD, CLIP_GRAD, LOSS_SCALING, COMPILATION,
  COMPILE_OTHER, COMPILE_TRITON, PRECOMPILE, AUTOTUNE, COMPILED, MAKE_OPTIMIZER, MAKE_MODULE, MOVE_MODULE,
  ASK_FOR_PARAMETERS, WORK_FOR_LOADER, CAPTURE_GRAPH, END_CAPTURE, REPLAY_GRAPH, ENTER_RANGE, STEP_PROFILER,
  STOP_PROFILER, COMPILE_STEP, SAMPLER, BATCH_SAMPLER, NO_EVENT) = range(29)
 
-# The next classes mirror session/python_runtime.hpp and session/python_calls.hpp.
+# The next classes mirror hooks/python/python_runtime.hpp and hooks/python/python_calls.hpp.
 INTERPRETER = (
     "Py_IncRef", "Py_DecRef", "PyErr_Clear", "PyErr_ExceptionMatches",
     "PyObject_CallFunctionObjArgs", "PyLong_FromSsize_t", "PyLong_FromVoidPtr",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes ranges of PyTorch's record functions: those of record_function, and in the mode `ops` every operator and backward
 node. And pauses libprof while a profiler of the program records CUDA. Both are done by libprof.so
-(session/python_torch.hpp); this file finds what that needs in PyTorch and in the interpreter.
+(c_api/python_torch.hpp); this file finds what that needs in PyTorch and in the interpreter.
 """
 import ctypes
 import os
@@ -24,7 +24,7 @@ FUNCTIONS = ("FUNCTION", "BACKWARD_FUNCTION", "TORCHSCRIPT_FUNCTION", "CUSTOM_CL
 
 
 class Runtime(ctypes.Structure):
-    """The struct prof_torch_runtime of session/python_torch.hpp; the next classes mirror that header, too."""
+    """The struct prof_torch_runtime of c_api/python_torch.hpp; the next classes mirror that header, too."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in (*LIBTORCH, *PYTHON, "containers")] + [
         ("container_count", ctypes.c_size_t), ("cuda", ctypes.c_void_p), ("activity_type", ctypes.c_void_p),

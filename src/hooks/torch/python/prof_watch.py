@@ -2,7 +2,7 @@
 """Observes PyTorch's functions in Pythons without sys.monitoring (3.10, 3.11), for prof_phases.py.
 
 No function is replaced. A Python function has a field with the C function that calls it, and a builtin has a definition
-with its C function; libprof replaces these (session/python_watch.hpp). So tracebacks, warnings, profilers and dynamo
+with its C function; libprof replaces these (hooks/python/python_watch.hpp). So tracebacks, warnings, profilers and dynamo
 see what they see without libprof.
 
 Python 3.11 does not use that field where Python code calls a Python function by plain arguments. What PyTorch itself
@@ -27,7 +27,7 @@ TRACING, CFRAME = 44, 48  # of Python 3.10's PyThreadState
 
 
 class Fields(ctypes.Structure):
-    """The struct prof_python_fields of session/python_watch.hpp."""
+    """The struct prof_python_fields of hooks/python/python_watch.hpp."""
 
     _fields_ = [("call", ctypes.c_size_t), ("tracing", ctypes.c_size_t), ("cframe", ctypes.c_size_t)]
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Report documents as text, one capture after another.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/json_text.hpp"
+#include "export/report/cell_text.hpp"
+#include "export/report/common_lines.hpp"
+#include "export/report/report_text.hpp"
+#include "export/report/report_writer.hpp"
+#include "export/report/shown_document.hpp"
+#include "report/process_overview.hpp"
+
+namespace prof {
+namespace {
+
+// The time that the unit of all tables is chosen for.
+std::int64_t largest_time(const std::vector<report_document>& documents) {
+    std::int64_t largest = 0;
+    for (const report_document& document : documents) {
+        for (const report_part& part : document.parts) {
+            for (const table* const made : tables_in(part)) {
+                if (is_shown(*made)) largest = std::max(largest, largest_time(*made));
+            }
+        }
+    }
+    return largest;
+}
+
+// One capture after another, with an empty line between. Before several stands an overview of the processes, and all
+// have one unit of time.
+class text_writer final : public report_writer {
+public:
+    text_writer(const text_layout& layout, bool outline) : layout_(layout), outline_(outline) {}
+
+    void add(const report_document& document) override {
+        documents_.push_back(shown_document(document, layout_.shown));
+    }
+
+    std::string text() const override {
+        if (documents_.size() < 2)
+            return documents_.empty() ? std::string() : document_text(documents_.front(), layout_);
+        std::vector<captured_process> processes;
+        processes.reserve(documents_.size());
+        for (const report_document& document : documents_) processes.push_back(document.capture.process);
+        std::vector<bool> shown(documents_.size(), true);
+        if (outline_) shown = processes_with_tables(processes, most_tables);
+
+        const table overview = process_overview(processes);
+        text_layout layout = layout_;
+        layout.unit_ns = std::max(largest_time(overview), largest_time(documents_));
+        const text_layout layout_with_legend = layout;
+        layout.legend = false;
+        std::vector<report_document> with_tables;
+        for (std::size_t i = 0; i < documents_.size(); ++i) {
+            if (shown[i]) with_tables.push_back(documents_[i]);
+        }
+        const std::string common = take_common_lines(with_tables, layout);
+        std::string out = table_text(overview, layout_with_legend);
+        auto next = with_tables.begin();
+        for (std::size_t i = 0; i < documents_.size(); ++i) {
+            out += shown[i] ? '\n' + document_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);
+        }
+        if (!common.empty()) out += '\n' + common;
+        const std::size_t left_out = documents_.size() - with_tables.size();
+        if (left_out != 0) {
+            out += fmt::format("\n{} of {} have no tables here: prof report FILE has them\n", left_out, shown.size());
+        }
+        return out;
+    }
+
+private:
+    static constexpr std::size_t most_tables = 8;
+
+    // Of a process without a table: what must be known of it all the same.
+    static std::string lines_of_another(const capture_heading& capture, const text_layout& layout) {
+        if (capture.warnings.empty()) return {};
+        return '\n' + terminal_safe(capture.title) + '\n' + facts_text(capture, layout);
+    }
+
+    text_layout layout_;
+    bool outline_;
+    std::vector<report_document> documents_;
+};
+
+}  // namespace
+
+std::unique_ptr<report_writer> make_text_writer(const writer_options& options) {
+    return std::make_unique<text_writer>(options.layout, options.outline);
+}
+
+}  // namespace prof
