@@ -202,8 +202,8 @@ int prof_summary_get_step_row(const prof_summary* summary, size_t index, prof_su
 /* --- Reports ------------------------------------------------------------------------------------------------------ */
 
 /* The reports there are (docs/reference/reports.md), by name and in a line; and the formats in which they can be
- * rendered: "table", "csv", "json", "markdown". The first of each is the default of the command. The texts live as long
- * as the program. Signal-safe, but for prof_last_error of an index that does not exist. */
+ * rendered: "table", "csv", "json", "markdown", "html". The first of each is the default of the command. The texts live
+ * as long as the program. Signal-safe, but for prof_last_error of an index that does not exist. */
 size_t prof_report_count(void);
 const char* prof_report_name(size_t index);
 const char* prof_report_purpose(size_t index);
@@ -330,7 +330,7 @@ int prof_report_read_texts(const prof_report* report, size_t table, size_t colum
  * to the caller, who frees it with prof_free_text.
  *
  * NULL with prof_last_error for a format that does not exist, or if there is no memory. Formats for people ("table",
- * "markdown") show a selection of the rows, and make the report again for that: time as for prof_report_open. */
+ * "markdown", "html") show a selection of the rows. */
 PROF_NODISCARD char* prof_report_render(const prof_report* report, const char* format, size_t* size);
 /* Frees a text of prof_report_render. NULL is allowed. */
 void prof_free_text(char* text);

@@ -19,7 +19,7 @@
 #include "report/report_document.hpp"
 #include "report/step_tables.hpp"
 #include "report/table.hpp"
-#include "report/tables/diagnosis.hpp"
+#include "report/tables/diagnosis_tables.hpp"
 
 namespace prof {
 

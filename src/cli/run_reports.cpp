@@ -193,7 +193,7 @@ void run_output::add_to(command_arguments& arguments) {
         .takes(report_words())
         .value("NAME")
         .group(group);
-    arguments.add("--format", format_, "In this format: table (default), csv, json, markdown")
+    arguments.add("--format", format_, "In this format: table (default), csv, json, markdown, html")
         .takes(format_words())
         .value("FORMAT")
         .group(group);

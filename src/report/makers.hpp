@@ -50,7 +50,7 @@ table compilation_report(const report_input& input);
 table death_report(const report_input& input);
 // pytorch_ops.cpp
 table pytorch_ops_report(const report_input& input);
-// modules.cpp
+// module_report.cpp
 table modules_report(const report_input& input);
 // nvtx_reports.cpp
 table nvtx_pushpop_sum(const report_input& input);
@@ -58,7 +58,7 @@ table nvtx_kern_sum(const report_input& input);
 // nvtx_projection.cpp
 table nvtx_gpu_proj_sum(const report_input& input);
 table nvtx_gpu_proj_trace(const report_input& input);
-// diagnosis.cpp
+// diagnosis_tables.cpp
 report_part diagnose_report(const report_input& input);
 report_part diagnose_places_report(const report_input& input);
 report_part critical_path_report(const report_input& input);

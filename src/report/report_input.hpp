@@ -47,6 +47,8 @@ struct report_input {
 struct report_kind {
     std::string_view name;
     std::string_view purpose;  // one line
+    // Of the columns that together identify a row, in this capture and in another: "group|cause|call|place".
+    std::string_view keys;
     report_part (*make)(const report_input& input);
     bool is_nsight = true;      // has Nsight's columns, named as in its CSV
     bool is_list = true;        // its rows may be in any order, and be cut off

@@ -21,63 +21,84 @@ report_part from_table(const report_input& input) {
 }
 
 constexpr report_kind kinds[] = {
-    {"gpu-projection", "GPU time by range, with what other threads launched for it (default)", gpu_projection_report,
-     false, false},
-    {"breakdown", "where a step's time goes: compute, communication, copies, idle by cause",
+    {"gpu-projection", "GPU time by range, with what other threads launched for it (default)", "path|type",
+     gpu_projection_report, false, false},
+    {"breakdown", "where a step's time goes: compute, communication, copies, idle by cause", "use|cause|call|part",
      from_table<breakdown_report>, false, false},
-    {"idle", "why the GPU was idle: what the host did, in which call and range", from_table<idle_report>, false},
-    {"diagnose", "what to change, and what a step would gain", diagnose_report, false, false, true},
-    {"diagnose_places", "the places of what diagnose finds", diagnose_places_report, false, false, true},
-    {"critical_path", "what the steps wait for", critical_path_report, false, false, true},
-    {"gpu_gaps", "the gaps in which the GPU was idle, longest first: cause, neighbours, queue depth",
+    {"idle", "why the GPU was idle: what the host did, in which call and range", "group|cause|call|place",
+     from_table<idle_report>, false},
+    {"diagnose", "what to change, and what a step would gain", "rule|finding", diagnose_report, false, false, true},
+    {"diagnose_places", "the places of what diagnose finds", "finding|place", diagnose_places_report, false, false,
+     true},
+    {"critical_path", "what the steps wait for", "kind|where|module", critical_path_report, false, false, true},
+    {"gpu_gaps", "the gaps in which the GPU was idle, longest first: cause, neighbours, queue depth", "device|start_ns",
      from_table<gpu_gaps_report>, false},
     {"small_kernels", "runs of kernels below 10 us, by place, and whether the GPU waits for their launches",
-     from_table<small_kernels_report>, false},
+     "place|is_replayed", from_table<small_kernels_report>, false},
     {"small_kernel_operators", "PyTorch's operators and the modules that launch these kernels",
-     from_table<small_kernel_operators_report>, false},
-    {"kernels", "GPU time by kernel", from_table<kernels_report>, false},
-    {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", from_table<copies_report>,
-     false},
-    {"steps", "GPU time a step by range, estimated from the steps that were captured", from_table<steps_report>, false,
-     false},
-    {"counters", "the values of the program's counters: first, mean, least, largest, last", from_table<counters_report>,
-     false},
-    {"death", "how the process ended: ranges still open, launches that did not complete", from_table<death_report>,
-     false, false},
-    {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch",
+     "operator|module|is_replayed", from_table<small_kernel_operators_report>, false},
+    {"kernels", "GPU time by kernel", "name", from_table<kernels_report>, false},
+    {"copies", "GPU time and bytes by kind of copy and set, with the memories' kinds", "operation",
+     from_table<copies_report>, false},
+    {"steps", "GPU time a step by range, estimated from the steps that were captured", "path|type",
+     from_table<steps_report>, false, false},
+    {"counters", "the values of the program's counters: first, mean, least, largest, last", "Counter",
+     from_table<counters_report>, false},
+    {"death", "how the process ended: ranges still open, launches that did not complete",
+     "what|tid|range|kernel|before_end_ns", from_table<death_report>, false, false},
+    {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch", "name",
      from_table<pytorch_ops_report>, false},
-    {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", from_table<modules_report>,
+    {"modules", "GPU time by torch.nn.Module and phase: `prof run --modules` records them", "path",
+     from_table<modules_report>, false, false},
+    {"compilation", "what was compiled, by JAX or torch.compile: how often, how long", "compiled",
+     from_table<compilation_report>, false},
+    {"mfu", "throughput and model FLOPs utilisation, each figure with its source", "figure", from_table<mfu_report>,
      false, false},
-    {"compilation", "what was compiled, by JAX or torch.compile: how often, how long", from_table<compilation_report>,
-     false},
-    {"mfu", "throughput and model FLOPs utilisation, each figure with its source", from_table<mfu_report>, false,
-     false},
-    {"temporal_breakdown", "GPU busy and idle, from the first operation to the last (HTA's)",
+    {"temporal_breakdown", "GPU busy and idle, from the first operation to the last (HTA's)", "rank|scope|device",
      from_table<temporal_breakdown_report>, false},
-    {"comm_comp_overlap", "communication that runs while kernels compute (HTA's)", from_table<comm_comp_overlap_report>,
-     false},
+    {"comm_comp_overlap", "communication that runs while kernels compute (HTA's)", "rank|scope|device",
+     from_table<comm_comp_overlap_report>, false},
     {"idle_time_breakdown", "idle time between a stream's operations, by what it waits for (HTA's)",
-     from_table<idle_time_breakdown_report>, false},
-    {"gpu_kernel_types", "GPU time by the kinds of work that run at once (HTA's)", from_table<gpu_kernel_types_report>,
-     false},
-    {"gpu_kernel_breakdown", "GPU time by kind of work and kernel (HTA's)", from_table<gpu_kernel_breakdown_report>,
-     false},
-    {"cuda_kernel_launch_stats", "launches: the call, the wait, the work (HTA's)",
+     "rank|scope|device|stream|category", from_table<idle_time_breakdown_report>, false},
+    {"gpu_kernel_types", "GPU time by the kinds of work that run at once (HTA's)", "rank|scope|with_memory|kernel_type",
+     from_table<gpu_kernel_types_report>, false},
+    {"gpu_kernel_breakdown", "GPU time by kind of work and kernel (HTA's)", "rank|scope|kernel_type|name",
+     from_table<gpu_kernel_breakdown_report>, false},
+    {"cuda_kernel_launch_stats", "launches: the call, the wait, the work (HTA's)", "rank|scope|with_memory",
      from_table<cuda_kernel_launch_stats_report>, false},
-    {"cuda_kernel_launches", "the same, one by one", from_table<cuda_kernel_launches_report>, false},
-    {"queue_length", "operations that wait in each stream's queue (HTA's)", from_table<queue_length_report>, false},
-    {"memory_bandwidth", "rates of copies and sets (HTA's)", from_table<memory_bandwidth_report>, false},
-    {"cuda_api_sum", "CUDA calls: host time by function (Nsight's)", from_table<cuda_api_sum>},
-    {"cuda_gpu_kern_sum", "kernels: GPU time by name (Nsight's)", from_table<cuda_gpu_kern_sum>},
-    {"cuda_gpu_mem_size_sum", "copies and sets: bytes by direction (Nsight's)", from_table<cuda_gpu_mem_size_sum>},
-    {"cuda_gpu_mem_time_sum", "copies and sets: GPU time by direction (Nsight's)", from_table<cuda_gpu_mem_time_sum>},
-    {"cuda_kern_exec_sum", "kernels: time of call, queue and execution (Nsight's)", from_table<cuda_kern_exec_sum>},
-    {"nvtx_gpu_proj_sum", "ranges projected on the GPU, by name (Nsight's: launching thread only)",
+    {"cuda_kernel_launches", "the same, one by one", "rank|tid|correlation|start_ns",
+     from_table<cuda_kernel_launches_report>, false},
+    {"queue_length", "operations that wait in each stream's queue (HTA's)", "rank|scope|device|stream",
+     from_table<queue_length_report>, false},
+    {"memory_bandwidth", "rates of copies and sets (HTA's)", "rank|scope|name", from_table<memory_bandwidth_report>,
+     false},
+    {"cuda_api_sum", "CUDA calls: host time by function (Nsight's)", "Name", from_table<cuda_api_sum>},
+    {"cuda_gpu_kern_sum", "kernels: GPU time by name (Nsight's)", "Name", from_table<cuda_gpu_kern_sum>},
+    {"cuda_gpu_mem_size_sum", "copies and sets: bytes by direction (Nsight's)", "Operation",
+     from_table<cuda_gpu_mem_size_sum>},
+    {"cuda_gpu_mem_time_sum", "copies and sets: GPU time by direction (Nsight's)", "Operation",
+     from_table<cuda_gpu_mem_time_sum>},
+    {"cuda_kern_exec_sum", "kernels: time of call, queue and execution (Nsight's)",
+     "PID|TID|DevId|API Name|Kernel Name", from_table<cuda_kern_exec_sum>},
+    {"nvtx_gpu_proj_sum", "ranges projected on the GPU, by name (Nsight's: launching thread only)", "Range|Style",
      from_table<nvtx_gpu_proj_sum>},
-    {"nvtx_gpu_proj_trace", "ranges projected on the GPU, one by one (Nsight's)", from_table<nvtx_gpu_proj_trace>},
-    {"nvtx_kern_sum", "kernels by range and thread (Nsight's)", from_table<nvtx_kern_sum>},
-    {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", from_table<nvtx_pushpop_sum>},
+    {"nvtx_gpu_proj_trace", "ranges projected on the GPU, one by one (Nsight's)", "RangeId",
+     from_table<nvtx_gpu_proj_trace>},
+    {"nvtx_kern_sum", "kernels by range and thread (Nsight's)", "NVTX Range|Style|PID|TID|Kernel Name",
+     from_table<nvtx_kern_sum>},
+    {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", "Range", from_table<nvtx_pushpop_sum>},
 };
+
+// Marks the columns that identify a row.
+void mark_keys(table& made, std::string_view keys) {
+    for (table_column& column : made.columns) {
+        for (std::string_view rest = keys; !rest.empty();) {
+            const std::string_view key = rest.substr(0, rest.find('|'));
+            if (column.key == key) column.is_key = true;
+            rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+        }
+    }
+}
 
 void arrange_rows(report_part& part, const report_kind& kind, const report_input& input) {
     if (!input.sort.empty() && !kind.is_list) {
@@ -112,6 +133,9 @@ report_document make_document(const report_input& input, std::span<const report_
     for (const report_kind* const kind : reports) {
         out.parts.push_back(kind->make(input));
         out.parts.back().is_nsight = kind->is_nsight;
+        for (report_block& block : out.parts.back().blocks) {
+            if (auto* const made = std::get_if<table>(&block)) mark_keys(*made, kind->keys);
+        }
         arrange_rows(out.parts.back(), *kind, input);
     }
     return out;

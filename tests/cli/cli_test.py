@@ -194,7 +194,7 @@ class Usage(CommandLine):
         self.assert_one_line(self.prof("run", "--set", "PROF_OUTPUTDIR=1", "--", "true"), 2, "did you mean PROF_OUTPUT_DIR?")
         self.assert_one_line(self.prof("run", "--", "true", env={"PROF_FOLD": "x"}), 2, "PROF_FOLD", "counters, all, none")
         self.assert_one_line(self.prof("run", "--capture-range", "nvtx", "--", "true"), 2, "capture_range=nvtx", "nvtx_capture")
-        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv, json or markdown')
+        self.assert_one_line(self.prof("report", "x", "--format", "xml"), 2, '--format: "xml" is not accepted; it takes table, csv, json, markdown or html')
         self.assert_one_line(self.prof("report", "x", "--format", "jsn"), 2, "did you mean json?")
         self.assert_one_line(self.prof("report", "x", "--fromat", "csv"), 2, '"--fromat"; did you mean --format?')
         self.assert_one_line(self.prof("export", "--fromat=csv", "x"), 2, '"--fromat"')

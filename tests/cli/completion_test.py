@@ -178,7 +178,7 @@ class Completion(unittest.TestCase):
         self.assertEqual({word for word in self.offers("prof --") if word.startswith("--")}, help_options([]))
 
     def test_values(self):
-        formats = {"table", "csv", "json", "markdown"}
+        formats = {"table", "csv", "json", "markdown", "html"}
         for line in ("prof report --format ", "prof report second.prof --format=", "prof run --format "):
             self.assertEqual(self.offers(line), formats, line)
         self.assertEqual(self.offers("prof report --format=c"), {"csv"})

@@ -126,23 +126,23 @@ def diagnosed(directory, name, *options):
 def check_diagnosis_of_activities(directory):
     """What was not recorded is named with the option that records it, and is neither found nor looked for in vain."""
     _, everything = diagnosed(directory, "activities_all", "--activities", "all")
-    assert everything["not_looked"] == "", everything["not_looked"]
-    rules = {row["rule"] for row in everything["rows"]} | set(everything["looked"].splitlines())
+    assert everything["not_looked"] == [], everything["not_looked"]
+    rules = {row["rule"] for row in everything["rows"]} | set(everything["looked"])
     assert rules >= set().union(*RULES_OF.values()), rules
     for missing in RULES_OF:
         recorded = [each for each in RULES_OF if each != missing]
         status, found = diagnosed(directory, "without_" + missing, "--activities", ",".join(recorded))
         assert status == 0, found
-        lines = dict(line.split(": ", 1) for line in found["not_looked"].splitlines())
+        lines = dict(line.split(": ", 1) for line in found["not_looked"])
         assert set(lines) == RULES_OF[missing], (missing, lines)
         assert set(lines.values()) <= {f"{missing} were not recorded (option activities)"}, lines
-        asked = {row["rule"] for row in found["rows"]} | set(found["looked"].splitlines())
+        asked = {row["rule"] for row in found["rows"]} | set(found["looked"])
         assert asked == rules - RULES_OF[missing], (missing, asked)
     for options, why in (("none", "GPU work was not recorded (option activities)"),
                          ("all,no_launches", "the calls that launch were not recorded (option activities, without no_launches)")):
         status, found = diagnosed(directory, "only_" + options, "--activities", options)
-        assert (status, found["steps"], found["rows"], found["looked"]) == (1, 0, [], ""), found
-        assert found["not_looked"] == "nothing could be examined: " + why, found["not_looked"]
+        assert (status, found["steps"], found["rows"], found["looked"]) == (1, 0, [], []), found
+        assert found["not_looked"] == ["nothing could be examined: " + why], found["not_looked"]
 
 
 def check_diagnosis_of_windows(directory):

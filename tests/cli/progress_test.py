@@ -81,7 +81,7 @@ class Progress(CommandLine):
     def test_the_end_of_a_run_is_shown_unless_quiet(self):
         run = ["run", "--library", STUB, "-o", self.out]
         shown = self.on_terminal(*run, "true", env={**AT_ONCE, "STUB_RANGES": "200000"})
-        self.assertIn("\rcomputing the reports of ", shown)
+        self.assertIn("\rcomputing the summary of ", shown)
         self.assertIn("\rwriting ", shown)
         self.assertIn(".trace.json.gz  [", shown)
         self.assertNotRegex(shown, r"(%|s\))[^\r]*\n", "erased before anything else is printed")

@@ -62,7 +62,7 @@ class Report(CommandLine):
             known = next(known for known in names if known.replace("-", "_") == name.replace("-", "_"))
             self.assertEqual(made.stdout, self.prof("report", capture, "--report", known, "--format", "csv").stdout)
         for name in names:
-            for form in ("table", "csv", "json", "markdown"):
+            for form in ("table", "csv", "json", "markdown", "html"):
                 result = self.prof("report", capture, "--report", name, "--format", form)
                 self.assertEqual((result.returncode, result.stderr), (0, ""), name)
 
@@ -120,7 +120,7 @@ class Report(CommandLine):
 
     def test_lists_can_be_sorted_and_cut(self):
         capture = self.capture()
-        for form in ("table", "csv", "json", "markdown"):
+        for form in ("table", "csv", "json", "markdown", "html"):
             made = self.prof("report", capture, "--report", "kernels", "--sort", "total", "--limit", "0", "--format", form)
             self.assertEqual((made.returncode, made.stderr), (0, ""))
             self.assertNotIn("kernel_x", made.stdout)

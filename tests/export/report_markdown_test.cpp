@@ -115,5 +115,34 @@ TEST(ReportMarkdown, SurvivesHostileNames) {
     }
 }
 
+std::string html_of(const report_document& document) {
+    const auto writer = find_report_format("html")->make({});
+    writer->add(document);
+    return writer->text();
+}
+
+TEST(ReportHtml, HasWhatTheTextHas) {
+    table of{"mine",
+             "GPU time by name",
+             {{"name", "name"}, {"ns", "GPU", quantity::time_ns}, {"hidden", "", quantity::count}},
+             {},
+             {}};
+    of.rows = {{std::string("  <b> & \"c\""), 1'500'000, 1}};
+    of.sums = {{std::string("all"), 2'000'000, 1}};
+    of.legend = {{"GPU", "GPU: durations, added."}};
+    report_document document{.capture = {.title = "train.py"}, .parts = {part_of(of)}};
+    document.capture.warnings = {"3 names < 4"};
+    document.parts.front().reading_notes = {"few names"};
+    EXPECT_EQ(
+        html_of(document),
+        "<section>\n<h3>train.py</h3>\n<p>warning: 3 names &lt; 4</p>\n<h4>GPU time by name, in us</h4>\n<table>\n"
+        "<thead><tr><th style=\"text-align:left\">name</th><th style=\"text-align:right\">GPU</th></tr></thead>\n"
+        "<tbody>\n"
+        "<tr><td style=\"text-align:left\">&nbsp;&nbsp;&lt;b&gt; &amp; &quot;c&quot;</td>"
+        "<td style=\"text-align:right\">1,500.000</td></tr>\n"
+        "<tr><th style=\"text-align:left\">all</th><th style=\"text-align:right\">2,000.000</th></tr>\n"
+        "</tbody>\n</table>\n<p><small>GPU: durations, added.</small></p>\n<p>note: few names</p>\n</section>\n");
+}
+
 }  // namespace
 }  // namespace prof::report_markdown_test

@@ -568,7 +568,7 @@ TEST(ReportText, HasNoMoreEstimatesThanRows) {
         std::count_if(estimates.begin(), estimates.end(),
                       [](const std::string& line) { return line.size() > 2 && line[0] == line[1] && line[2] == ' '; }),
         9);
-    EXPECT_THAT(text, HasSubstr("17 rows with less GPU time are left out; prof report --report steps has them"));
+    EXPECT_THAT(text, HasSubstr("17 rows with less GPU time are left out; --rows all shows them"));
     EXPECT_EQ(report("steps", data).rows.size(), 27U);
 }
 

@@ -16,7 +16,6 @@ KNOWN = {
      "analysis/projection/same_things", "analysis/projection/xla_phases"),
     ("analysis/steps/recurring_steps", "analysis/steps/step_parts", "analysis/steps/step_search",
      "analysis/steps/step_times", "analysis/steps/whole_steps"),
-    ("export/report/common_lines", "export/report/report_text", "export/report/report_writer"),
     ("analysis/attribution/attribution", "analysis/attribution/graph_ranges"),
     ("analysis/breakdown/idle_causes", "analysis/breakdown/launching_places"),
     ("export/chrome/chrome_trace", "export/chrome/trace_parts"),

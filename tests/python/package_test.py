@@ -494,6 +494,11 @@ print(json.dumps([run.path, run.summary["x"].count]))""")
         self.assertTrue(found[0].startswith(str(self.folder.resolve() / "prof-captures") + "/"), found)
 
 
+def as_cell(value):
+    """A value of JSON as the package has it: a list is lines."""
+    return "\n".join(value) if isinstance(value, list) else value
+
+
 class Reports(Package):
     def test_every_report_is_that_of_the_command(self):
         """The command writes the same document as JSON by other code: every value, of every column."""
@@ -509,8 +514,8 @@ print(json.dumps({name: [[each.key for each in capture.report(name).table.column
                                   capture_output=True, text=True).stdout
             expected = json.loads(text)["rows"]
             self.assertEqual([{key: row.get(key) for key in keys} for row in rows],
-                             [{key: row.get(key) for key in keys} for row in expected], name)
-            self.assertTrue(not expected or set(expected[0]) == set(keys), name)
+                             [{key: as_cell(row.get(key)) for key in keys} for row in expected], name)
+            self.assertTrue(not expected or set(expected[0]) - {"places"} == set(keys), name)
 
     def test_answer_is_that_of_the_command(self):
         found = self.python("""

@@ -294,11 +294,11 @@ print(json.dumps(libprof.load("run.prof").export()))""")
     def test_reports_are_those_of_the_command(self):
         self.python("""
 capture = libprof.load(FILE)
-for ending in ("csv", "json", "md", "txt"):
+for ending in ("csv", "html", "json", "md", "txt"):
     capture.report("kernels").export(f"kernels.{ending}")
 capture.report("kernels").export("kernels", "csv")
 """)
-        for ending, name in (("csv", "csv"), ("json", "json"), ("md", "markdown"), ("txt", "table")):
+        for ending, name in (("csv", "csv"), ("html", "html"), ("json", "json"), ("md", "markdown"), ("txt", "table")):
             expected = self.command("report", "--report", "kernels", "--format", name, CAPTURE)
             self.assertEqual((self.folder / f"kernels.{ending}").read_text(), expected)
         self.assertEqual((self.folder / "kernels").read_text(), (self.folder / "kernels.csv").read_text())

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "export/report/report_writer.hpp"
-#include "report/tables/diagnosis.hpp"
+#include "report/tables/diagnosis_tables.hpp"
 
 namespace prof {
 namespace {

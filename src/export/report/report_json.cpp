@@ -13,7 +13,7 @@
 #include "base/json_text.hpp"
 #include "export/report/report_writer.hpp"
 #include "report/step_tables.hpp"
-#include "report/tables/diagnosis.hpp"
+#include "report/tables/diagnosis_tables.hpp"
 
 namespace prof {
 namespace {
@@ -134,6 +134,15 @@ json rows_json(const table& of) {
     return list;
 }
 
+// The columns that together identify a row.
+json keys_json(const table& of) {
+    json out = json::array();
+    for (const table_column& column : of.columns) {
+        if (column.is_key && column.formats != column_formats::csv) out.push_back(column.key);
+    }
+    return out;
+}
+
 // Of a table with one row or none.
 json only_row_json(const table& of) { return of.rows.empty() ? json() : row_json(of, of.rows.front()); }
 
@@ -195,6 +204,7 @@ json report_json(const capture_heading& capture, const report_part& part, bool h
     if (answer != nullptr) add_answer(out, part, *answer);
     if (const auto* const findings = block_in<findings_block>(part)) add_findings(out, *findings);
     const std::vector<const table*> tables = tables_in(part);
+    if (!tables.empty()) out["keys"] = keys_json(*tables.front());
     for (std::size_t i = 0; i < tables.size(); ++i) {
         for (const auto& [key, total] : tables[i]->totals) out[key] = cell_json(total);
         out[tables[i]->rows_key] = has_rows ? rows_json(*tables[i]) : json(rows_mark(i));

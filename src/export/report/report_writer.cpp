@@ -8,10 +8,9 @@ namespace prof {
 namespace {
 
 constexpr report_format formats[] = {
-    {"table", "(default)", true, make_text_writer},
-    {"csv", "", false, make_csv_writer},
-    {"json", "", false, make_json_writer},
-    {"markdown", "", true, make_markdown_writer},
+    {"table", "(default)", true, make_text_writer}, {"csv", "", false, make_csv_writer},
+    {"json", "", false, make_json_writer},          {"markdown", "", true, make_markdown_writer},
+    {"html", "", true, make_html_writer},
 };
 
 }  // namespace

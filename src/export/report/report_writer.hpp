@@ -58,5 +58,7 @@ std::unique_ptr<report_writer> make_csv_writer(const writer_options& options);
 std::unique_ptr<report_writer> make_json_writer(const writer_options& options);
 // report_markdown.cpp
 std::unique_ptr<report_writer> make_markdown_writer(const writer_options& options);
+// report_html.cpp
+std::unique_ptr<report_writer> make_html_writer(const writer_options& options);
 
 }  // namespace prof

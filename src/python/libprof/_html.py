@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as HTML, for notebooks: the columns that tables for people have, one unit of time a table."""
+"""One table as HTML, for notebooks: the columns that tables for people have, one unit of time. A report is HTML by
+itself (Report.render)."""
 from __future__ import annotations
 
 import html
@@ -9,24 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from .captures import Column, Report, Table
+    from .captures import Column, Table
 
 MOST_ROWS = 60
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _RIGHT = ' style="text-align:right"'
 
 
-def of_report(report: Report) -> str:
-    parts = [f"<p><b>{_escaped(report.title)}</b></p>"]
-    parts += [f"<p>{_escaped(note)}</p>" for note in report.notes]
-    parts += [of_table(table) for table in report.tables.values() if len(table)]
-    return "".join(parts)
-
-
 def of_table(table: Table) -> str:
     columns = [column for column in table.columns if column.title] or list(table.columns)
     values = {column.key: table.column(column.key) for column in columns}
-    if all(column.unit for column in columns):  # a tree, whose names stand in a column of their own
+    if all(column.unit for column in columns) and not table.columns[0].unit:  # a tree, whose names stand in a column of their own
         tree = next((column for column in table.columns if column.key == "name"), table.columns[0])
         depths = table.column("depth") if any(column.key == "depth" for column in table.columns) else [0] * len(table)
         values[tree.key] = ["\u2003" * depth + name for depth, name in zip(depths, table.column(tree.key))]

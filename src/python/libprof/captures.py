@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    Format = Literal["table", "csv", "json", "markdown"]
+    Format = Literal["table", "csv", "json", "markdown", "html"]
     Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
     Self = TypeVar("Self", bound="_Closable")
 
 _open = with_errno("prof_capture_open")
 _export = with_errno("prof_capture_export")
-_ENDINGS: dict[str, Format] = {".csv": "csv", ".json": "json", ".md": "markdown", ".txt": "table"}
+_ENDINGS: dict[str, Format] = {".csv": "csv", ".html": "html", ".json": "json", ".md": "markdown", ".txt": "table"}
 
 
 class _Object:
@@ -621,7 +621,7 @@ class Report(_Closable):
         return self.table.to_arrow()
 
     def render(self, format: Format = "table") -> str:
-        """The report as `prof report` writes it: "table", "csv", "json" or "markdown"."""
+        """The report as `prof report` writes it: "table", "csv", "json", "markdown" or "html"."""
         of, size = self._of, ctypes.c_size_t()
         text = lib.prof_report_render(of.handle, encoded(format, "format"), size)
         if not text:
@@ -632,8 +632,8 @@ class Report(_Closable):
             lib.prof_free_text(text)
 
     def export(self, path: Path, format: Format | None = None) -> str:
-        """Writes what render() returns as a file, whose ending decides the format if none is given: .csv, .json, .md or
-        .txt. Returns the path. Raises OSError if it cannot be written."""
+        """Writes what render() returns as a file, whose ending decides the format if none is given: .csv, .html, .json,
+        .md or .txt. Returns the path. Raises OSError if it cannot be written."""
         place = path_of(path)
         _write(place, self.render(_format_of(place, format)))  # type: ignore[arg-type]
         return place
@@ -645,9 +645,7 @@ class Report(_Closable):
         return f"<libprof report {self.name!r}: {', '.join(f'{key} ({len(table)} rows)' for key, table in self.tables.items())}>"
 
     def _repr_html_(self) -> str:
-        from ._html import of_report
-
-        return of_report(self)
+        return self.render("html")
 
 
 class _UnpickledReport(Report):

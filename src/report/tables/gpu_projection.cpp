@@ -88,7 +88,6 @@ struct projection_column {
     column_formats formats = column_formats::csv_and_json;
     table_cell (*cell)(const projection_line&);
     bool adds_up = false;  // a row that stands for others has it
-    bool is_key = false;
     // Set for columns that most programs do not need: tables for people have them if a row of the table uses them.
     bool (*is_used)(const projection_row&) = nullptr;
 };
@@ -105,7 +104,7 @@ constexpr auto projection_columns = std::to_array<projection_column>({
     {.key = "type",
      .formats = column_formats::csv,
      .cell = [](const projection_line& of) { return table_cell(std::string(of.type)); }},
-    {.key = "path", .cell = [](const projection_line& of) { return table_cell(of.row.path); }, .is_key = true},
+    {.key = "path", .cell = [](const projection_line& of) { return table_cell(of.row.path); }},
     {.key = "type",
      .formats = column_formats::json,
      .cell = [](const projection_line& of) { return table_cell(std::string(of.type)); }},
@@ -343,8 +342,7 @@ public:
                                     .title = std::string(is_shown ? shown : std::string_view()),
                                     .holds = column.holds,
                                     .importance = column.importance,
-                                    .formats = column.formats,
-                                    .is_key = column.is_key});
+                                    .formats = column.formats});
         }
     }
 

@@ -92,7 +92,7 @@ def main():
     for kernels in STEPS:
         for index in range(options.rounds):
             (recorded_ms, unrecorded_ms), found = run(options, kernels, options.out / f"{kernels}-{index}")
-            note = re.search(r"\((\S+) %\) longer, or more: those between the windows take (\S+) ms", found["remarks"])
+            note = re.search(r"\((\S+) %\) longer, or more: those between the windows take (\S+) ms", " ".join(found["remarks"]))
             longer = 100 * (1 - unrecorded_ms / recorded_ms)
             print(f"| {kernels} | {recorded_ms:.2f} | {unrecorded_ms:.2f} | {longer:.1f} % | "
                   f"{found['step_ns'] / 1e6:.2f} | {note[2] if note else ''} | {note[1] + ' %' if note else ''} |",

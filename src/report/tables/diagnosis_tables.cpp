@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reports diagnose, diagnose_places and critical_path.
-#include "report/tables/diagnosis.hpp"
+#include "report/tables/diagnosis_tables.hpp"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,6 @@ table path_table(const diagnosis& of) {
                    {"module", of.path_has_modules ? "module" : ""},
                    {"mean_ns", "mean", quantity::time_ns},
                    {"share", "share", quantity::share}};
-    for (std::size_t i = 0; i < 3; ++i) out.columns[i].is_key = true;
     for (const path_share& share : of.path) out.rows.push_back(from->row(share));
     if (!of.no_modules.empty()) out.notes.push_back(of.no_modules);
     out.shorten = [from](const table&, const shown_limits& limits) {

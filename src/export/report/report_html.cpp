@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports as HTML without a head, for notebooks and pages: the same blocks, rows and notes as in text, and all columns
+// that tables for people have. Names are escaped, and nothing is loaded from elsewhere.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json_text.hpp"
+#include "export/report/cell_text.hpp"
+#include "export/report/finding_lines.hpp"
+#include "export/report/report_writer.hpp"
+#include "export/report/shown_document.hpp"
+#include "export/report/text_table.hpp"
+
+namespace prof {
+namespace {
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                out += "&amp;";
+                break;
+            case '<':
+                out += "&lt;";
+                break;
+            case '>':
+                out += "&gt;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            default:
+                out += c;
+        }
+    }
+    return out;
+}
+
+// The blanks before it, which show the depth of a row or a line, are kept.
+std::string with_depth(std::string_view text) {
+    std::string out;
+    for (; text.starts_with(' '); text.remove_prefix(1)) out += "&nbsp;";
+    return out + escaped(text);
+}
+
+std::string paragraph(std::string_view line) { return "<p>" + with_depth(line) + "</p>\n"; }
+
+// REQUIRES: `text` ends with a newline, or is empty.
+std::string paragraphs_of(std::string_view text) {
+    std::string out;
+    for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+        out += paragraph(text.substr(0, end));
+    }
+    return out;
+}
+
+std::string cell_html(std::string_view tag, const table_column& column, std::string_view text) {
+    const std::string_view side = column.holds == quantity::text ? "left" : "right";
+    return fmt::format("<{0} style=\"text-align:{1}\">{2}</{0}>", tag, side, with_depth(text));
+}
+
+std::string row_html(std::string_view tag, const table& made, const table_row& row, const time_unit& unit) {
+    std::string out = "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+        if (!made.columns[i].title.empty())
+            out += cell_html(tag, made.columns[i], cell_text(made.columns[i], row[i], unit));
+    }
+    return out + "</tr>\n";
+}
+
+std::string rows_html(const table& made) {
+    const time_unit unit = unit_of(made);
+    std::string out = "<table>\n<thead><tr>";
+    for (const table_column& column : made.columns) {
+        if (!column.title.empty()) out += cell_html("th", column, column.title);
+    }
+    out += "</tr></thead>\n<tbody>\n";
+    for (const table_row& row : made.rows) out += row_html("td", made, row, unit);
+    for (const table_row& row : made.sums) out += row_html("th", made, row, unit);
+    return out + "</tbody>\n</table>\n";
+}
+
+std::string block_html(const answer_block& block, const text_layout& layout) {
+    if (!block.step && !block.answer) return {};
+    return paragraphs_of(answer_text(block, layout)) + paragraphs_of(gains_text(block, layout));
+}
+
+std::string lines_html(const std::vector<std::string>& lines) {
+    std::string out;
+    for (const std::string& line : lines) {
+        if (!line.empty()) out += paragraph(line);
+    }
+    return out;
+}
+std::string block_html(const text_block& block, const text_layout& /*layout*/) { return lines_html(block.paragraphs); }
+std::string block_html(const findings_block& block, const text_layout& /*layout*/) {
+    return lines_html(finding_lines(block));
+}
+
+std::string block_html(const table& made, const text_layout& layout) {
+    if (!is_shown(made)) return {};
+    const bool has_rows = !made.rows.empty() && made.instead.empty();
+    std::string heading = made.heading;
+    if (!made.instead.empty()) heading += ": " + made.instead;
+    if (has_rows && has_times(made)) heading += fmt::format(", in {}", unit_of(made).name);
+    std::string out = "<h4>" + escaped(terminal_safe(heading)) + "</h4>\n";
+    if (has_rows) out += rows_html(made);
+    for (const std::string& note : made.notes) out += paragraph("note: " + terminal_safe(note));
+    if (!has_rows || !layout.legend) return out;
+    for (const legend_line& line : made.legend) out += "<p><small>" + escaped(line.text) + "</small></p>\n";
+    return out;
+}
+
+class html_writer final : public report_writer {
+public:
+    explicit html_writer(const text_layout& layout) : layout_(layout) { layout_.width = any_width; }
+
+    void add(const report_document& whole) override {
+        const report_document document = shown_document(whole, layout_.shown);
+        const capture_heading& capture = document.capture;
+        out_ += "<section>\n<h3>" + escaped(terminal_safe(capture.title)) + "</h3>\n";
+        if (!capture.command.empty()) out_ += "<pre>$ " + escaped(terminal_safe(capture.command)) + "</pre>\n";
+        if (!capture.windows.empty()) out_ += paragraph(capture.windows);
+        if (capture.selection) out_ += paragraph(line_of_selection(capture));
+        out_ += lines_html(lines_above(capture));
+        for (const report_part& part : document.parts) {
+            for (const report_block& block : part.blocks) {
+                out_ += std::visit([this](const auto& held) { return block_html(held, layout_); }, block);
+            }
+        }
+        for (const std::string& note : closing_notes(document)) out_ += paragraph("note: " + note);
+        out_ += "</section>\n";
+    }
+
+    std::string text() const override { return out_; }
+
+private:
+    text_layout layout_;
+    std::string out_;
+};
+
+}  // namespace
+
+std::unique_ptr<report_writer> make_html_writer(const writer_options& options) {
+    return std::make_unique<html_writer>(options.layout);
+}
+
+}  // namespace prof
