@@ -16,7 +16,7 @@
 
 namespace prof {
 
-// What is observed at a code object of PyTorch's. prof_phases.py has the same order.
+// What is observed at a code object of PyTorch's. prof_native.py has the same order.
 enum class python_event : std::uint32_t {
     module_call,
     fetch,  // of a batch
@@ -53,7 +53,7 @@ enum class python_event : std::uint32_t {
 // Whether the steps and phases of a PyTorch program are observed in this process. Any thread.
 bool observes_pytorch() noexcept;
 
-// prof_phases.py has the same layout.
+// prof_native.py has the same layout.
 struct prof_python_code {
     const void* code;
     std::uint32_t event;
