@@ -107,7 +107,7 @@ struct prof_python_functions {
     // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of
     // modules, and its calls are ranges only where it is not called by another module. `reference`: a weak reference to
     // the module, whose callback is forget_module.
-    void (*name_module)(void* module, const char* name, void* reference, std::uint32_t what);
+    void (*name_module)(void* module, const char* name, void* reference, std::uint32_t flags);
     void (*set_compiler)(void* thread_of_compiler);
     // For Pythons without sys.monitoring.
     const prof_python_watch_functions* (*watch)(const prof_python_fields*);

@@ -99,10 +99,10 @@ private:
 };
 
 // The text of a str; empty if there is none.
-inline std::string_view text_of(const python_functions& python, python_object of) noexcept {
-    if (of == nullptr) return {};
+inline std::string_view text_of(const python_functions& python, python_object object) noexcept {
+    if (object == nullptr) return {};
     std::ptrdiff_t size = 0;
-    const char* const text = python.text(of, &size);
+    const char* const text = python.text(object, &size);
     if (text == nullptr) {
         python.clear_error();
         return {};
