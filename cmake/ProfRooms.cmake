@@ -25,6 +25,11 @@ add_library(prof_zlib INTERFACE)
 target_include_directories(prof_zlib SYSTEM INTERFACE ${PROF_ZLIB_INCLUDE_DIR})
 target_link_libraries(prof_zlib INTERFACE ${PROF_ZLIB_LIBRARY})
 
+# A sanitizer's build compiles so many files at a time that a constant of one has a variable's name of another.
+set(shadow_warning -Wshadow)
+if(PROF_SANITIZE)
+    set(shadow_warning "")
+endif()
 # What every target of ours is compiled with; it never reaches a user's target.
 add_library(prof_build_flags INTERFACE)
 target_compile_features(prof_build_flags INTERFACE cxx_std_20)
@@ -35,7 +40,7 @@ target_compile_options(prof_build_flags INTERFACE
     # libprof throws and uses types at run time, also in a project that is compiled without. And in one with link-time
     # optimisation: with it the linker would show arc4random (glibc_2_35.cpp) to the whole process.
     $<$<COMPILE_LANGUAGE:CXX>:-fexceptions> $<$<COMPILE_LANGUAGE:CXX>:-frtti> -fno-lto
-    -Wall -Wextra -Wpedantic -Wconversion -Wshadow
+    -Wall -Wextra -Wpedantic -Wconversion ${shadow_warning}
     # GCC 12 takes std::string's own code for overlapping copies (GCC bug 105651) and for out of bounds.
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>"
     # Locks, as they are annotated (base/thread_annotations.hpp).
@@ -139,6 +144,9 @@ function(prof_test name)
         ${arg_LINKS} GTest::gmock GTest::gtest_main prof_build_flags)
     if(NOT arg_OPTIMISED)
         target_compile_options(${target} PRIVATE -O0)
+        if(PROF_PRECOMPILE_TEST_HEADERS)
+            target_precompile_headers(${target} REUSE_FROM prof_test_headers)
+        endif()
     endif()
 
     gtest_discover_tests(${target} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)

@@ -71,7 +71,7 @@ python_packages() {
 }
 
 build() {
-    cmake --preset "$1" "-DPROF_HIDE_CUDA_TOOLKIT=${PROF_HIDE_CUDA_TOOLKIT:-0}"
+    cmake --preset "$1" "-DPROF_HIDE_CUDA_TOOLKIT=${PROF_HIDE_CUDA_TOOLKIT:-0}" -DPROF_PRECOMPILE_TEST_HEADERS=ON
     cmake --build --preset "$1" --parallel "$jobs"
 }
 
@@ -79,8 +79,10 @@ build() {
 run_tests() {
     local preset=$1
     shift
-    ctest --preset "$preset" --parallel $((jobs + 1)) "$@"
+    ctest --preset "$preset" --parallel "${at_a_time:-$((jobs + 1))}" "$@"
 }
+# Programs that import PyTorch, and builds of a few files.
+run_slow_tests() { at_a_time=$((jobs + 2)) run_tests "$@"; }
 
 format() {
     find examples include src tests \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) -print0 \
@@ -92,17 +94,19 @@ lint_scripts() {
         | xargs -0 shellcheck
 }
 
-# Forty files at a time: what the linter costs is the headers, the same in each of them. It looks into what a file
-# includes only if the file has WebKit's name for such a one. A file that includes others, and a constant of one with a
-# variable's name of another, are no mistake there.
+# With many files at a time, as the sanitizers' builds are: what the linter costs is the headers, the same in each of
+# them. It looks into what a file includes only if the file has WebKit's name for such a one. That a file includes
+# others is no mistake there. The analyzer gives up on a function after a seventh of its usual number of states: few
+# functions have more, and they take four fifths of its time.
 tidy() {
-    cmake --preset asan -B build/tidy -DPROF_UNITY_FILES=40 -DPROF_BUILD_TESTS=OFF
+    cmake --preset asan -B build/tidy -DPROF_BUILD_TESTS=OFF
     local file
     find build/tidy/src -name 'unity_*.cxx' | while read -r file; do
         cp "$file" "$(dirname "$file")/UnifiedSource$(basename "$file" .cxx).cpp"
     done
     sed -i 's/\(unity_[0-9]*_cxx\)\.cxx/UnifiedSource\1.cpp/g' build/tidy/compile_commands.json
-    tests/tidy.py build/tidy "$jobs" -checks=-bugprone-suspicious-include -extra-arg=-Wno-shadow
+    tests/tidy.py build/tidy "$jobs" -checks=-bugprone-suspicious-include \
+        -extra-arg=-Xclang -extra-arg=-analyzer-config -extra-arg=-Xclang -extra-arg=max-nodes=30000
 }
 
 # With the same options for the compiler as the build with tests, which takes these files from ccache.
@@ -116,6 +120,7 @@ need_packages "${groups[@]}"
 # A compiler's work on a file is kept for the next build of the same, in this clone or another.
 if command -v ccache > /dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+    export CCACHE_SLOPPINESS=pch_defines,time_macros  # else it keeps nothing that has precompiled headers
 fi
 mkdir -p "$logs"
 rm -f "$logs"/*.log
@@ -145,7 +150,7 @@ if ((all)); then
     stage tidy cuda-headers -- tidy
     wait "$environments" || true
     trap - EXIT
-    stage slow-tests build python-packages -- run_tests ci --label-regex slow --label-exclude long
+    stage slow-tests build python-packages -- run_slow_tests ci --label-regex slow --label-exclude long
 fi
 
 grep -h -A 1000 'The following tests did not run' "$logs"/{tests,slow-tests}.log 2> /dev/null | sed '/^$/q' || true

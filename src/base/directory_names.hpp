@@ -20,10 +20,10 @@ void see_names_in(const std::string& directory, TSee&& see) {
     if (fd < 0) return;
     alignas(dirent64) std::array<char, 2048> entries{};
     for (ssize_t bytes = 0; (bytes = getdents64(fd, entries.data(), entries.size())) > 0;) {
-        for (std::size_t at = 0; at < static_cast<std::size_t>(bytes);) {
-            const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+        for (std::size_t index = 0; index < static_cast<std::size_t>(bytes);) {
+            const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + index);
             see(fd, static_cast<const char*>(entry->d_name));
-            at += entry->d_reclen;
+            index += entry->d_reclen;
         }
     }
     close(fd);

@@ -22,7 +22,7 @@ constexpr cell_range other_widths[] = {
 std::size_t cells_of(char32_t code) noexcept {
     if (code < other_widths[0].first) return 1;
     const auto* const range = std::lower_bound(std::begin(other_widths), std::end(other_widths), code,
-                                               [](const cell_range& of, char32_t c) { return of.last < c; });
+                                               [](const cell_range& cells, char32_t c) { return cells.last < c; });
     return range != std::end(other_widths) && range->first <= code ? range->cells : 1;
 }
 
@@ -43,14 +43,14 @@ code_point first_of(std::string_view text) noexcept {
 
 // The longest beginning of `text` in at most `width` cells, with the marks that join its last character.
 std::string_view head(std::string_view text, std::size_t width) noexcept {
-    std::size_t at = 0;
-    while (at < text.size()) {
-        const code_point next = first_of(text.substr(at));
+    std::size_t index = 0;
+    while (index < text.size()) {
+        const code_point next = first_of(text.substr(index));
         if (next.cells > width) break;
         width -= next.cells;
-        at += next.bytes;
+        index += next.bytes;
     }
-    return text.substr(0, at);
+    return text.substr(0, index);
 }
 
 // The longest end of `text` in at most `width` cells. It does not begin with a mark that joins another character.
@@ -108,7 +108,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
 
 std::string with_thousands(std::uint64_t value) {
     std::string digits = std::to_string(value);
-    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+    for (std::size_t index = digits.size(); index > 3;) digits.insert(index -= 3, ",");
     return digits;
 }
 

@@ -69,11 +69,11 @@ void count_end() noexcept {
 }
 
 // Not noexcept, and nothing in it is to be destroyed: pthread_exit may unwind it.
-void* run_counted(void* what) {
+void* run_counted(void* argument) {
     helper_threads.fetch_add(1);
     takes_own_memory = true;
-    const beginning begun = *static_cast<beginning*>(what);
-    delete static_cast<beginning*>(what);
+    const beginning begun = *static_cast<beginning*>(argument);
+    delete static_cast<beginning*>(argument);
     void* const result = begun.run(begun.argument);
     count_end();
     return result;

@@ -22,23 +22,25 @@ bool starts_byte_escape(std::string_view text) noexcept {
     return text.size() >= 4 && text[0] == '\\' && text[1] == 'x' && is_hex_digit(text[2]) && is_hex_digit(text[3]);
 }
 
-std::uint8_t byte_at(std::string_view text, std::size_t at) noexcept { return static_cast<std::uint8_t>(text[at]); }
+std::uint8_t byte_at(std::string_view text, std::size_t index) noexcept {
+    return static_cast<std::uint8_t>(text[index]);
+}
 
 // Splits a name into its parts: text that stays, and single bytes that must be escaped as \xNN. `reversibly`: also
 // backslashes that look like such an escape.
 template <typename TText, typename TByte>
 void split(std::string_view name, TText&& keep, TByte&& escape, bool reversibly = true) {
     std::size_t kept_from = 0;
-    std::size_t at = 0;
-    while (at < name.size()) {
-        const std::size_t length = utf8_sequence_length(name.substr(at));
-        if (length != 0 && !(reversibly && starts_byte_escape(name.substr(at)))) {
-            at += length;
+    std::size_t index = 0;
+    while (index < name.size()) {
+        const std::size_t length = utf8_sequence_length(name.substr(index));
+        if (length != 0 && !(reversibly && starts_byte_escape(name.substr(index)))) {
+            index += length;
             continue;
         }
-        keep(name.substr(kept_from, at - kept_from));
-        escape(byte_at(name, at));
-        kept_from = ++at;
+        keep(name.substr(kept_from, index - kept_from));
+        escape(byte_at(name, index));
+        kept_from = ++index;
     }
     keep(name.substr(kept_from));
 }
@@ -51,10 +53,10 @@ void append_byte_escape(std::string& out, std::uint8_t byte) {
 
 // Of a character of three bytes that begins at `at`: whether it changes the direction of the text around it (U+200E,
 // U+200F, U+202A to U+202E, U+2066 to U+2069), or begins a line (U+2028, U+2029). No other UTF-8 looks like it.
-bool is_layout_control(std::string_view text, std::size_t at) noexcept {
-    if (byte_at(text, at) != 0xE2) return false;
-    const std::uint8_t second = byte_at(text, at + 1);
-    const std::uint8_t third = byte_at(text, at + 2);
+bool is_layout_control(std::string_view text, std::size_t index) noexcept {
+    if (byte_at(text, index) != 0xE2) return false;
+    const std::uint8_t second = byte_at(text, index + 1);
+    const std::uint8_t third = byte_at(text, index + 2);
     if (second == 0x81) return third >= 0xA6 && third <= 0xA9;
     return second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xA8 && third <= 0xAE));
 }
@@ -63,19 +65,19 @@ bool is_layout_control(std::string_view text, std::size_t at) noexcept {
 std::string without_controls(std::string_view text) {
     std::string out;
     out.reserve(text.size());
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        const std::uint8_t byte = byte_at(text, at);
+    for (std::size_t index = 0; index < text.size(); ++index) {
+        const std::uint8_t byte = byte_at(text, index);
         if (byte < 0x20 || byte == 0x7F) {
             append_byte_escape(out, byte);
-        } else if (byte == 0xC2 && byte_at(text, at + 1) < 0xA0) {
+        } else if (byte == 0xC2 && byte_at(text, index + 1) < 0xA0) {
             // U+0080 to U+009F are control characters too, for some terminals.
             append_byte_escape(out, byte);
-            append_byte_escape(out, byte_at(text, ++at));
-        } else if (is_layout_control(text, at)) {
-            for (const std::size_t end = at + 3; at < end; ++at) append_byte_escape(out, byte_at(text, at));
-            --at;
+            append_byte_escape(out, byte_at(text, ++index));
+        } else if (is_layout_control(text, index)) {
+            for (const std::size_t end = index + 3; index < end; ++index) append_byte_escape(out, byte_at(text, index));
+            --index;
         } else {
-            out += text[at];
+            out += text[index];
         }
     }
     return out;
@@ -151,12 +153,12 @@ std::string message_safe(std::string_view text) {
 std::string original_bytes(std::string_view text) {
     std::string out;
     out.reserve(text.size());
-    for (std::size_t at = 0; at < text.size();) {
-        if (starts_byte_escape(text.substr(at))) {
-            out += static_cast<char>(hex_value(text[at + 2]) << 4 | hex_value(text[at + 3]));
-            at += 4;
+    for (std::size_t index = 0; index < text.size();) {
+        if (starts_byte_escape(text.substr(index))) {
+            out += static_cast<char>(hex_value(text[index + 2]) << 4 | hex_value(text[index + 3]));
+            index += 4;
         } else {
-            out += text[at++];
+            out += text[index++];
         }
     }
     return out;

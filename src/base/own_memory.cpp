@@ -225,24 +225,24 @@ void allocator::release(chunk& unused) noexcept {
 }
 
 void* allocator::allocate(std::uint32_t size_class) noexcept {
-    const inside here;
+    const inside guard;
     const std::lock_guard lock(mutex_);
-    chunk* from = with_room_[size_class];
-    if (from == nullptr) from = make_chunk(size_class);
-    if (from == nullptr) return nullptr;
-    void* block = from->free;
+    chunk* source = with_room_[size_class];
+    if (source == nullptr) source = make_chunk(size_class);
+    if (source == nullptr) return nullptr;
+    void* block = source->free;
     if (block != nullptr) {
-        from->free = from->free->next;
+        source->free = source->free->next;
     } else {
-        block = from->first() + from->begun++ * bytes_of(size_class);
+        block = source->first() + source->begun++ * bytes_of(size_class);
     }
-    if (++from->used == from->capacity()) unlist(*from);
+    if (++source->used == source->capacity()) unlist(*source);
     return block;
 }
 
 void* allocator::allocate_large(std::size_t bytes) noexcept {
     if (bytes > SIZE_MAX / 2) return nullptr;
-    const inside here;
+    const inside guard;
     const std::lock_guard lock(mutex_);
     chunk* const made = make_mapping((bytes + sizeof(chunk) + unit - 1) / unit * unit, class_count);
     return made == nullptr ? nullptr : made->first();
@@ -250,7 +250,7 @@ void* allocator::allocate_large(std::size_t bytes) noexcept {
 
 bool allocator::free(free_block& block) noexcept {
     if (is_inside) return false;
-    const inside here;
+    const inside guard;
     const std::lock_guard lock(mutex_);
     chunk& home = *chunk_of(&block);
     if (home.size_class == class_count) {

@@ -12,9 +12,9 @@ bool is_python(std::string_view program) noexcept {
 python_command read_python_command(std::span<const std::string> arguments) noexcept {
     using form = python_command::form;
     python_command out;
-    const auto run = [&](form runs, std::string_view what, std::size_t next) {
+    const auto run = [&](form runs, std::string_view operand, std::size_t next) {
         out.runs = runs;
-        out.what = what;
+        out.operand = operand;
         out.next = next;
         return out;
     };
@@ -30,15 +30,16 @@ python_command read_python_command(std::span<const std::string> arguments) noexc
             if (word == "--check-hash-based-pycs") ++i;
             continue;
         }
-        const std::size_t at = word.find_first_of("cmWXQ", 1);
-        if (word.substr(0, at).find_first_of("IES") != std::string_view::npos) out.isolation = word.substr(0, at);
-        if (at == std::string_view::npos) continue;
-        const bool is_attached = at + 1 < word.size();
+        const std::size_t option = word.find_first_of("cmWXQ", 1);
+        if (word.substr(0, option).find_first_of("IES") != std::string_view::npos)
+            out.isolation = word.substr(0, option);
+        if (option == std::string_view::npos) continue;
+        const bool is_attached = option + 1 < word.size();
         if (!is_attached) ++i;
         if (i >= arguments.size()) break;
-        const std::string_view value = is_attached ? word.substr(at + 1) : std::string_view(arguments[i]);
-        if (word[at] == 'c') return run(form::code, value, i + 1);
-        if (word[at] == 'm') return run(form::module, value, i + 1);
+        const std::string_view value = is_attached ? word.substr(option + 1) : std::string_view(arguments[i]);
+        if (word[option] == 'c') return run(form::code, value, i + 1);
+        if (word[option] == 'm') return run(form::module, value, i + 1);
     }
     return out;
 }

@@ -19,7 +19,7 @@ bool is_python(std::string_view program) noexcept;  // by its path
 struct python_command {
     enum class form : std::uint8_t { script, module, code, none };
     form runs = form::none;
-    std::string_view what;       // the script's path, the module's name, or the code
+    std::string_view operand;    // the script's path, the module's name, or the code
     std::size_t next = 0;        // the first argument of what is run
     std::string_view isolation;  // the argument with -I, -E or -S, each of which keeps sitecustomize out; "": none
 };

@@ -81,12 +81,12 @@ std::string in_quotes(std::string_view word) {
     return '"' + shortened(message_safe(word), most_cells) + '"';
 }
 
-std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known) {
-    std::string out = "there is no " + std::string(what) + " " + in_quotes(name);
+std::string unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known) {
+    std::string out = "there is no " + std::string(kind) + " " + in_quotes(name);
     const std::string near = nearest_name(name, known);
     if (!near.empty()) return out + "; did you mean " + near + "?";
     out += "; there are";
-    for (const std::string& each : known) out += (&each == &known.front() ? " " : ", ") + each;
+    for (const std::string& candidate : known) out += (&candidate == &known.front() ? " " : ", ") + candidate;
     return out;
 }
 

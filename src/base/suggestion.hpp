@@ -29,8 +29,8 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 // The word in quotation marks, ready for a message: without control characters, the middle of a long one left out.
 std::string in_quotes(std::string_view word);
 
-// `there is no option "name"; did you mean …?`, or with all names if none is near. `what`: "option".
-std::string unknown_name(std::string_view what, std::string_view name, const std::vector<std::string>& known);
+// `there is no option "name"; did you mean …?`, or with all names if none is near. `kind`: "option".
+std::string unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known);
 
 // `"value" is not accepted; it takes …`: how every value is refused. `words`: the words among the accepted values; one
 // that is near is suggested.

@@ -33,9 +33,9 @@ public:
 
     private:
         std::size_t length_of_first() const noexcept {
-            for (std::size_t at = 0; at < rest_.size(); ++at) {
-                if (rest_[at] == separator_) return at;
-                if (escape_ != '\0' && rest_[at] == escape_) ++at;
+            for (std::size_t index = 0; index < rest_.size(); ++index) {
+                if (rest_[index] == separator_) return index;
+                if (escape_ != '\0' && rest_[index] == escape_) ++index;
             }
             return rest_.size();
         }

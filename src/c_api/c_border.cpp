@@ -100,7 +100,7 @@ recording_session& begun_session() {
     return session;
 }
 
-int as_result(const outcome& of) { return of.ok() ? int{PROF_OK} : fail(code_of(of), of.message()); }
+int as_result(const outcome& result) { return result.ok() ? int{PROF_OK} : fail(code_of(result), result.message()); }
 
 int refuse_null(const char* argument) noexcept {
     try {

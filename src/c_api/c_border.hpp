@@ -27,7 +27,7 @@ const char* last_error_text() noexcept;
 int fail(prof_result code, std::string_view line) noexcept;
 
 // PROF_OK, or a failure with the thread's last error set.
-int as_result(const outcome& of);
+int as_result(const outcome& result);
 // PROF_INVALID_ARGUMENT: `argument` of the function is NULL.
 int refuse_null(const char* argument) noexcept;
 
@@ -64,7 +64,7 @@ std::size_t copy_text(std::string_view text, char* buffer, std::size_t size) noe
 // `first_version`: the size of the first version. `current`: the size of this one. `size`: the caller's; one that no
 // version can have is refused.
 template <std::size_t first_version, std::size_t current, typename TStruct>
-int fill_struct(const TStruct& from, const char* type, TStruct* out, std::size_t size) {
+int fill_struct(const TStruct& filled, const char* type, TStruct* out, std::size_t size) {
     constexpr std::size_t largest = 4096;
     static_assert(sizeof(TStruct) == current && first_version <= current && current <= largest);
     if (out == nullptr) return refuse_null(type);
@@ -74,7 +74,7 @@ int fill_struct(const TStruct& from, const char* type, TStruct* out, std::size_t
                                                (size > largest ? ", 4096 at most" : ""));
     }
     std::memset(out, 0, size);
-    std::memcpy(out, &from, std::min(size, sizeof from));
+    std::memcpy(out, &filled, std::min(size, sizeof filled));
     return PROF_OK;
 }
 

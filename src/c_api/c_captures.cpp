@@ -8,9 +8,9 @@
 
 namespace prof {
 
-int no_such(std::string_view what, std::size_t index, std::size_t count) {
+int no_such(std::string_view kind, std::size_t index, std::size_t count) {
     return fail(PROF_INVALID_ARGUMENT,
-                "there is no " + std::string(what) + " " + std::to_string(index) + " of " + std::to_string(count));
+                "there is no " + std::string(kind) + " " + std::to_string(index) + " of " + std::to_string(count));
 }
 
 std::nullptr_t null_of(int) noexcept { return nullptr; }

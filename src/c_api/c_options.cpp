@@ -15,8 +15,8 @@
 namespace prof {
 namespace {
 
-prof_option_change public_change(option_change of) noexcept {
-    switch (of) {
+prof_option_change public_change(option_change change) noexcept {
+    switch (change) {
         case option_change::at_program_start:
             return PROF_OPTION_AT_PROGRAM_START;
         case option_change::before_first_use:

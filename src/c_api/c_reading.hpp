@@ -65,8 +65,8 @@ auto caught(TAction&& action, decltype(action()) on_failure) noexcept {
     return on_failure;
 }
 
-// There are no `count` of them: `what` is the plural.
-int no_such(std::string_view what, std::size_t index, std::size_t count);
+// There are no `count` of them: `kind` is the plural.
+int no_such(std::string_view kind, std::size_t index, std::size_t count);
 // The same where a pointer is returned.
 std::nullptr_t null_of(int failure) noexcept;
 

@@ -24,13 +24,13 @@
 namespace prof {
 
 struct read_column {
-    std::size_t at;  // in the table's columns and in its rows
+    std::size_t index;  // in the table's columns and in its rows
     prof_cell_type type;
 };
 
 // A table and its columns for programs.
 struct read_table {
-    const table* of;
+    const table* source;
     std::vector<read_column> columns;
 };
 
@@ -112,33 +112,33 @@ prof_unit unit_of_quantity(quantity holds) noexcept {
     return PROF_UNIT_PERCENT;
 }
 
-prof_cell_type column_type(const table& of, std::size_t column) {
+prof_cell_type column_type(const table& source, std::size_t column) {
     prof_cell_type type = PROF_CELL_ABSENT;
-    for (const table_row& row : of.rows) type = common_type(type, type_of(row[column]));
-    return type == PROF_CELL_ABSENT ? usual_type(of.columns[column].holds) : type;
+    for (const table_row& row : source.rows) type = common_type(type, type_of(row[column]));
+    return type == PROF_CELL_ABSENT ? usual_type(source.columns[column].holds) : type;
 }
 
 // The columns of JSON, which has those of CSV, too.
-read_table as_read(const table& of) {
-    read_table out{&of, {}};
-    for (std::size_t i = 0; i < of.columns.size(); ++i) {
-        const table_column& column = of.columns[i];
+read_table as_read(const table& source) {
+    read_table out{&source, {}};
+    for (std::size_t i = 0; i < source.columns.size(); ++i) {
+        const table_column& column = source.columns[i];
         if (column.key.empty() || column.formats == column_formats::csv) continue;
-        out.columns.push_back({i, column_type(of, i)});
+        out.columns.push_back({i, column_type(source, i)});
     }
     return out;
 }
 
 // A list is a text with a line for each of its texts.
-table with_lines(table of) {
+table with_lines(table source) {
     const auto set_lines = [](table_cell& cell) {
         if (const auto* const list = std::get_if<text_list>(&cell.value)) {
             cell.value = fmt::format("{}", fmt::join(*list, "\n"));
         }
     };
-    for (table_row& row : of.rows) std::for_each(row.begin(), row.end(), set_lines);
-    for (auto& [key, total] : of.totals) set_lines(total);
-    return of;
+    for (table_row& row : source.rows) std::for_each(row.begin(), row.end(), set_lines);
+    for (auto& [key, total] : source.totals) set_lines(total);
+    return source;
 }
 
 std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind& kind,
@@ -157,17 +157,19 @@ std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind
         std::move(of_step.begin(), of_step.end(), std::back_inserter(out->made));
     }
     const std::vector<const table*> given = tables_in(part);
-    for (const table* const of : given) out->tables.push_back(as_read(*of));
-    for (const table& of : out->made) out->tables.push_back(as_read(of));
+    for (const table* const source : given) out->tables.push_back(as_read(*source));
+    for (const table& source : out->made) out->tables.push_back(as_read(source));
     out->notes = all_notes(out->document.capture);
-    for (const table* const of : given) out->notes.insert(out->notes.end(), of->notes.begin(), of->notes.end());
+    for (const table* const source : given) {
+        out->notes.insert(out->notes.end(), source->notes.begin(), source->notes.end());
+    };
     return out;
 }
 
-std::string rendered(const prof_report& of, const report_format& format) {
+std::string rendered(const prof_report& report, const report_format& format) {
     const std::unique_ptr<report_writer> writer =
-        format.make({.layout = {.width = of.settings.width, .shown = of.settings.shown}});
-    writer->add(of.document);
+        format.make({.layout = {.width = report.settings.width, .shown = report.settings.shown}});
+    writer->add(report.document);
     return writer->text();
 }
 
@@ -193,16 +195,16 @@ double real_in(const table_cell& cell) noexcept {
 }
 
 int fill_cell(const table_cell& cell, prof_report_cell* out, std::size_t size) {
-    prof_report_cell of{};
-    of.type = type_of(cell);
+    prof_report_cell filled{};
+    filled.type = type_of(cell);
     if (const auto* const text = std::get_if<std::string>(&cell.value)) {
-        of.text = text->c_str();
-        of.text_size = text->size();
+        filled.text = text->c_str();
+        filled.text_size = text->size();
     } else {
-        of.integer = integer_in(cell);
-        of.real = real_in(cell);
+        filled.integer = integer_in(cell);
+        filled.real = real_in(cell);
     }
-    return fill_struct<40, 40>(of, "prof_report_cell", out, size);
+    return fill_struct<40, 40>(filled, "prof_report_cell", out, size);
 }
 
 // Calls `action` with the table; PROF_INVALID_ARGUMENT if there is none.
@@ -219,33 +221,34 @@ int with_table(const prof_report* report, std::size_t index, TAction&& action) {
 
 template <typename TAction>
 int with_column(const prof_report* report, std::size_t table, std::size_t index, TAction&& action) {
-    return with_table(report, table, [&](const read_table& of) -> int {
-        if (index >= of.columns.size()) return no_such("column", index, of.columns.size());
-        return action(*of.of, of.columns[index]);
+    return with_table(report, table, [&](const read_table& read) -> int {
+        if (index >= read.columns.size()) return no_such("column", index, read.columns.size());
+        return action(*read.source, read.columns[index]);
     });
 }
 
 // Calls `write(i, cell)` for each of the rows, if the column has one of the types and `values` is not null.
 template <typename TWrite>
 int read_rows(const prof_report* report, std::size_t table, std::size_t column, std::size_t first, std::size_t count,
-              const void* values, std::initializer_list<prof_cell_type> types, const char* what, TWrite&& write) {
-    return with_column(report, table, column, [&](const prof::table& of, const read_column& from) -> int {
-        if (std::find(types.begin(), types.end(), from.type) == types.end()) {
-            return fail(PROF_INVALID_ARGUMENT, "the column " + of.columns[from.at].key + " has no " + what);
+              const void* values, std::initializer_list<prof_cell_type> types, const char* kind, TWrite&& write) {
+    return with_column(report, table, column, [&](const prof::table& values_table, const read_column& read) -> int {
+        if (std::find(types.begin(), types.end(), read.type) == types.end()) {
+            return fail(PROF_INVALID_ARGUMENT,
+                        "the column " + values_table.columns[read.index].key + " has no " + kind);
         }
-        if (first > of.rows.size() || count > of.rows.size() - first) {
-            return fail(PROF_INVALID_ARGUMENT, "the table has " + std::to_string(of.rows.size()) + " rows");
+        if (first > values_table.rows.size() || count > values_table.rows.size() - first) {
+            return fail(PROF_INVALID_ARGUMENT, "the table has " + std::to_string(values_table.rows.size()) + " rows");
         }
         if (values == nullptr && count != 0) return refuse_null("values");
-        for (std::size_t i = 0; i < count; ++i) write(i, of.rows[first + i][from.at]);
+        for (std::size_t i = 0; i < count; ++i) write(i, values_table.rows[first + i][read.index]);
         return PROF_OK;
     });
 }
 
 bool is_present(const table_cell& cell) noexcept { return !std::holds_alternative<std::monostate>(cell.value); }
 
-const char* text_at(std::string_view what, std::size_t index, std::size_t count) noexcept {
-    return caught([&]() -> const char* { return null_of(no_such(what, index, count)); }, nullptr);
+const char* text_at(std::string_view kind, std::size_t index, std::size_t count) noexcept {
+    return caught([&]() -> const char* { return null_of(no_such(kind, index, count)); }, nullptr);
 }
 
 }  // namespace
@@ -306,35 +309,35 @@ PROF_EXPORT size_t prof_report_table_count(const prof_report* report) {
 
 PROF_EXPORT int prof_report_get_table(const prof_report* report, size_t table, prof_report_table* out,
                                       size_t out_size) {
-    return with_table(report, table, [&](const read_table& from) {
-        const prof_report_table of{from.of->rows_key.c_str(), from.of->heading.c_str(), from.of->rows.size(),
-                                   from.columns.size(), from.of->totals.size()};
-        return fill_struct<40, 40>(of, "prof_report_table", out, out_size);
+    return with_table(report, table, [&](const read_table& read) {
+        const prof_report_table described{read.source->rows_key.c_str(), read.source->heading.c_str(),
+                                          read.source->rows.size(), read.columns.size(), read.source->totals.size()};
+        return fill_struct<40, 40>(described, "prof_report_table", out, out_size);
     });
 }
 
 PROF_EXPORT int prof_report_get_column(const prof_report* report, size_t table, size_t column, prof_report_column* out,
                                        size_t out_size) {
-    return with_column(report, table, column, [&](const prof::table& from, const read_column& read) {
-        const table_column& described = from.columns[read.at];
-        const prof_report_column of{described.key.c_str(), described.title.c_str(), read.type,
-                                    unit_of_quantity(described.holds)};
-        return fill_struct<24, 24>(of, "prof_report_column", out, out_size);
+    return with_column(report, table, column, [&](const prof::table& source, const read_column& read) {
+        const table_column& described = source.columns[read.index];
+        const prof_report_column column_text{described.key.c_str(), described.title.c_str(), read.type,
+                                             unit_of_quantity(described.holds)};
+        return fill_struct<24, 24>(column_text, "prof_report_column", out, out_size);
     });
 }
 
 PROF_EXPORT int prof_report_get_cell(const prof_report* report, size_t table, size_t row, size_t column,
                                      prof_report_cell* cell, size_t cell_size) {
-    return with_column(report, table, column, [&](const prof::table& from, const read_column& read) {
-        if (row >= from.rows.size()) return no_such("row", row, from.rows.size());
-        return fill_cell(from.rows[row][read.at], cell, cell_size);
+    return with_column(report, table, column, [&](const prof::table& source, const read_column& read) {
+        if (row >= source.rows.size()) return no_such("row", row, source.rows.size());
+        return fill_cell(source.rows[row][read.index], cell, cell_size);
     });
 }
 
 PROF_EXPORT const char* prof_report_total_key(const prof_report* report, size_t table, size_t index) {
     const char* key = nullptr;
-    (void)with_table(report, table, [&](const read_table& from) -> int {
-        const auto& totals = from.of->totals;
+    (void)with_table(report, table, [&](const read_table& read) -> int {
+        const auto& totals = read.source->totals;
         if (index >= totals.size()) return no_such("total", index, totals.size());
         key = totals[index].first.c_str();
         return PROF_OK;
@@ -344,8 +347,8 @@ PROF_EXPORT const char* prof_report_total_key(const prof_report* report, size_t 
 
 PROF_EXPORT int prof_report_get_total(const prof_report* report, size_t table, size_t index, prof_report_cell* cell,
                                       size_t cell_size) {
-    return with_table(report, table, [&](const read_table& from) {
-        const auto& totals = from.of->totals;
+    return with_table(report, table, [&](const read_table& read) {
+        const auto& totals = read.source->totals;
         if (index >= totals.size()) return no_such("total", index, totals.size());
         return fill_cell(totals[index].second, cell, cell_size);
     });

@@ -11,12 +11,12 @@
 namespace prof {
 namespace {
 
-prof_state public_state(const session_status& of) noexcept {
-    switch (of.state) {
+prof_state public_state(const session_status& status) noexcept {
+    switch (status.state) {
         case recording_state::idle:
             return PROF_STATE_IDLE;
         case recording_state::recording:
-            return of.is_waiting ? PROF_STATE_WAITING : PROF_STATE_RECORDING;
+            return status.is_waiting ? PROF_STATE_WAITING : PROF_STATE_RECORDING;
         case recording_state::paused:
             return PROF_STATE_PAUSED;
         case recording_state::between_windows:
@@ -29,17 +29,17 @@ prof_state public_state(const session_status& of) noexcept {
     return PROF_STATE_IDLE;
 }
 
-prof_status public_status(const session_status& of) noexcept {
+prof_status public_status(const session_status& status) noexcept {
     prof_status out{};
-    out.state = public_state(of);
-    out.records_gpu = of.records_gpu ? 1 : 0;
-    out.state_ns = of.state_ns;
-    out.steps = of.steps;
-    out.windows = of.windows;
-    out.records = of.records;
-    out.bytes = of.bytes;
-    for (const auto& [cause, count] : of.dropped) out.dropped += count;
-    out.memory = of.memory;
+    out.state = public_state(status);
+    out.records_gpu = status.records_gpu ? 1 : 0;
+    out.state_ns = status.state_ns;
+    out.steps = status.steps;
+    out.windows = status.windows;
+    out.records = status.records;
+    out.bytes = status.bytes;
+    for (const auto& [cause, count] : status.dropped) out.dropped += count;
+    out.memory = status.memory;
     return out;
 }
 

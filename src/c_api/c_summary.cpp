@@ -63,17 +63,17 @@ prof_summary_row public_row(const projection_row& row) noexcept {
     return out;
 }
 
-double half_width(const estimate& of) noexcept { return of.half_width.value_or(std::nan("")); }
+double half_width(const estimate& measured) noexcept { return measured.half_width.value_or(std::nan("")); }
 
-prof_summary_steps public_steps(const step_estimate& of) noexcept {
+prof_summary_steps public_steps(const step_estimate& measured) noexcept {
     prof_summary_steps out{};
-    out.captured_steps = of.captured_steps;
-    out.windows = of.windows;
-    out.steps = of.all_steps;
-    out.stood_for = of.stood_for;
-    out.gpu_ns = of.total.gpu_ns.mean;
-    out.gpu_half_width_ns = half_width(of.total.gpu_ns);
-    out.has_interval = of.total.gpu_ns.half_width ? 1 : 0;
+    out.captured_steps = measured.captured_steps;
+    out.windows = measured.windows;
+    out.steps = measured.all_steps;
+    out.stood_for = measured.stood_for;
+    out.gpu_ns = measured.total.gpu_ns.mean;
+    out.gpu_half_width_ns = half_width(measured.total.gpu_ns);
+    out.has_interval = measured.total.gpu_ns.half_width ? 1 : 0;
     return out;
 }
 

@@ -70,8 +70,8 @@ bool is_cuda(void* activity) noexcept {
     return is_equal == 1;
 }
 
-bool is_container(void* of) noexcept {
-    void* const type = torch_runtime.type(of);
+bool is_container(void* object) noexcept {
+    void* const type = torch_runtime.type(object);
     if (type == nullptr) return false;
     torch_runtime.release(type);
     return std::find(torch_runtime.containers, torch_runtime.containers + torch_runtime.container_count, type) !=

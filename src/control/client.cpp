@@ -37,13 +37,13 @@ public:
     std::string exchange(std::string_view request, steady::time_point end) const;
 
 private:
-    bool wait_for(short what, steady::time_point end) const;
+    bool wait_for(short events, steady::time_point end) const;
 
     int fd_;
     int error_ = 0;
 };
 
-bool connection::wait_for(short what, steady::time_point end) const {
+bool connection::wait_for(short events, steady::time_point end) const {
     for (;;) {
         int patience = -1;
         if (end != steady::time_point::max()) {
@@ -51,7 +51,7 @@ bool connection::wait_for(short what, steady::time_point end) const {
             if (left <= 0) return false;
             patience = static_cast<int>(std::min<long long>(left, 1'000'000));
         }
-        pollfd one{.fd = fd_, .events = what, .revents = 0};
+        pollfd one{.fd = fd_, .events = events, .revents = 0};
         if (poll(&one, 1, patience) > 0) return true;
     }
 }
@@ -82,12 +82,12 @@ uid_t owner_of(pid_t pid) {
 bool exists(pid_t pid) noexcept { return kill(pid, 0) == 0 || errno == EPERM; }
 
 std::string unreachable(pid_t pid, uid_t owner) {
-    const std::string who = "process " + std::to_string(pid);
-    if (!exists(pid)) return "there is no " + who;
+    const std::string subject = "process " + std::to_string(pid);
+    if (!exists(pid)) return "there is no " + subject;
     if (owner != geteuid() && geteuid() != 0) {
-        return who + " belongs to user " + std::to_string(owner) + ", and answers to that user and root only";
+        return subject + " belongs to user " + std::to_string(owner) + ", and answers to that user and root only";
     }
-    return who +
+    return subject +
            " has no control socket: libprof is not in it, or it has used neither NVTX nor CUDA yet, or its option "
            "control is off (PROF_CONTROL=on makes it say what is in the way)";
 }
@@ -105,17 +105,17 @@ control_answer ask_process(pid_t pid, const control_request& request, std::chron
         if (problem = check_private_directory(directory, owner).message(); !problem.empty()) continue;
         const connection line(path);
         if (line.error_number() == ECONNREFUSED) continue;  // left by a dead process
-        const std::string who = "process " + std::to_string(pid);
-        if (line.error_number() == EAGAIN) throw error(who + " answers too many others just now");
+        const std::string subject = "process " + std::to_string(pid);
+        if (line.error_number() == EAGAIN) throw error(subject + " answers too many others just now");
         if (line.error_number() != 0) throw error(path + ": " + std::strerror(line.error_number()));
         std::string bytes;
         try {
             bytes = line.exchange(request_line(request), end);
         } catch (const error& failure) {
-            throw error(who + ": " + failure.what());
+            throw error(subject + ": " + failure.what());
         }
         if (auto answer = parse_answer(bytes)) return *std::move(answer);
-        throw error(who + " ended before it had answered");
+        throw error(subject + " ended before it had answered");
     }
     throw error(problem.empty() ? unreachable(pid, owner) : problem);
 }

@@ -43,18 +43,18 @@ void append_word(std::string& out, std::string_view word) {
 
 // False unless `text` has the form that append_word() writes.
 bool parse_word(std::string_view text, std::string& out) {
-    for (std::size_t at = 0; at < text.size(); ++at) {
-        if (text[at] != '%') {
-            if (!is_plain(text[at])) return false;
-            out += text[at];
+    for (std::size_t index = 0; index < text.size(); ++index) {
+        if (text[index] != '%') {
+            if (!is_plain(text[index])) return false;
+            out += text[index];
             continue;
         }
-        if (text.size() - at < 3) return false;
-        const std::size_t high = hex_digits.find(text[at + 1]);
-        const std::size_t low = hex_digits.find(text[at + 2]);
+        if (text.size() - index < 3) return false;
+        const std::size_t high = hex_digits.find(text[index + 1]);
+        const std::size_t low = hex_digits.find(text[index + 2]);
         if (high == std::string_view::npos || low == std::string_view::npos) return false;
         out += static_cast<char>(high * 16 + low);
-        at += 2;
+        index += 2;
     }
     return !text.empty();
 }

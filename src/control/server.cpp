@@ -45,18 +45,18 @@ bool is_observed_by_any(const std::string& path) noexcept {
 }
 
 // Gets the peer's uid from the kernel. True for the process's own user and for root.
-bool may_ask(int fd, uid_t& who) noexcept {
+bool may_ask(int fd, uid_t& user) noexcept {
     ucred peer{};
     socklen_t size = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
-    who = peer.uid;
-    return who == geteuid() || who == 0;
+    user = peer.uid;
+    return user == geteuid() || user == 0;
 }
 
 }  // namespace
 
-control_server::control_server(handlers what, std::chrono::milliseconds patience)
-    : handlers_(std::move(what)), patience_(patience) {}
+control_server::control_server(handlers functions, std::chrono::milliseconds patience)
+    : handlers_(std::move(functions)), patience_(patience) {}
 
 control_server::~control_server() { stop(); }
 
@@ -120,7 +120,7 @@ bool control_server::pause() noexcept {
     has_thread_.store(false);
     is_paused_ = true;
     const bool is_asked = std::any_of(clients_.begin(), clients_.end(),
-                                      [](const client& who) { return who.state != client_state::free; });
+                                      [](const client& peer) { return peer.state != client_state::free; });
     return !is_asked || !resume().ok();
 }
 
@@ -134,7 +134,9 @@ outcome control_server::resume() {
 }
 
 // Also called in signal handlers. If the socket pair is full, the thread has been woken already.
-void control_server::wake(char why) const noexcept { (void)send(wake_.get(), &why, 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
+void control_server::wake(char reason) const noexcept {
+    (void)send(wake_.get(), &reason, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
 
 void control_server::raise() noexcept { wake(for_signal); }
 
@@ -142,7 +144,7 @@ void control_server::abandon_in_child() noexcept {
     observer_.close();
     wake_.close();
     woken_.close();
-    for (client& who : clients_) who.socket.close();
+    for (client& peer : clients_) peer.socket.close();
 }
 
 // Does nothing if another socket has taken the name.
@@ -167,8 +169,8 @@ void* control_server::enter(void* self) noexcept {
 int control_server::poll_timeout() const {
     auto first = steady_clock::now() + longest_sleep;
     if (deaf_until_ > steady_clock::now()) first = std::min(first, deaf_until_);
-    for (const client& who : clients_) {
-        if (who.state == client_state::asking || who.state == client_state::taking) first = std::min(first, who.end);
+    for (const client& peer : clients_) {
+        if (peer.state == client_state::asking || peer.state == client_state::taking) first = std::min(first, peer.end);
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(first - steady_clock::now()).count();
     return static_cast<int>(std::max<long long>(left, 0));
@@ -180,10 +182,11 @@ bool control_server::is_closed_by_program() const noexcept {
 }
 
 bool control_server::take_signals() const noexcept {
-    std::array<char, 64> why{};
+    std::array<char, 64> reasons{};
     bool is_signalled = false;
-    for (ssize_t bytes = 0; (bytes = recv(woken_.get(), why.data(), why.size(), MSG_DONTWAIT)) > 0;) {
-        is_signalled = is_signalled || std::find(why.begin(), why.begin() + bytes, for_signal) != why.begin() + bytes;
+    for (ssize_t bytes = 0; (bytes = recv(woken_.get(), reasons.data(), reasons.size(), MSG_DONTWAIT)) > 0;) {
+        is_signalled =
+            is_signalled || std::find(reasons.begin(), reasons.begin() + bytes, for_signal) != reasons.begin() + bytes;
     }
     return is_signalled;
 }
@@ -192,9 +195,9 @@ bool control_server::take_signals() const noexcept {
 // Waits to be woken for as long as poll() would.
 void control_server::sleep_without_poll() const noexcept {
     const timeval at_most{longest_sleep.count(), 0};
-    char why = 0;
+    char reason = 0;
     if (setsockopt(woken_.get(), SOL_SOCKET, SO_RCVTIMEO, &at_most, sizeof at_most) == 0 &&
-        (recv(woken_.get(), &why, 1, MSG_PEEK) > 0 || errno == EAGAIN || errno == EINTR)) {
+        (recv(woken_.get(), &reason, 1, MSG_PEEK) > 0 || errno == EAGAIN || errno == EINTR)) {
         return;
     }
     const timespec pause{longest_sleep.count(), 0};
@@ -210,21 +213,21 @@ void control_server::run() {
         all[1] = {.fd = is_deaf ? -1 : observer_.get(), .events = POLLIN, .revents = 0};
         nfds_t used = 2;
         for (std::size_t i = 0; i < clients_.size(); ++i) {
-            const client& who = clients_[i];
+            const client& peer = clients_[i];
             places[i] = 0;
-            if (who.socket.get() < 0) continue;
-            const short events = who.state == client_state::asking   ? POLLIN
-                                 : who.state == client_state::taking ? POLLOUT
-                                                                     : 0;  // a disconnect is still reported
+            if (peer.socket.get() < 0) continue;
+            const short events = peer.state == client_state::asking   ? POLLIN
+                                 : peer.state == client_state::taking ? POLLOUT
+                                                                      : 0;  // a disconnect is still reported
             places[i] = used;
-            all[used++] = {.fd = who.socket.get(), .events = events, .revents = 0};
+            all[used++] = {.fd = peer.socket.get(), .events = events, .revents = 0};
         }
         const int ready = poll(all.data(), used, poll_timeout());
         if (ready < 0 && errno != EINTR) sleep_without_poll();
         if (ready == 0) exit_if_alone();
         if (ready == 0 && handlers_.idled) handlers_.idled();
         if (ready < 0) {
-            for (pollfd& each : all) each.revents = 0;
+            for (pollfd& polled : all) polled.revents = 0;
         }
         const bool is_signalled = take_signals();
         take_answers();
@@ -236,7 +239,7 @@ void control_server::run() {
     }
     if (pausing_.load()) return;
     take_answers();
-    for (client& who : clients_) hang_up(who);
+    for (client& peer : clients_) hang_up(peer);
 }
 
 void control_server::accept_client() {
@@ -248,12 +251,12 @@ void control_server::accept_client() {
     }
     own_descriptor socket;
     socket.take(fd);
-    uid_t who = 0;
+    uid_t user = 0;
     std::string refusal;
     const auto place =
         std::find_if(clients_.begin(), clients_.end(), [](const client& c) { return c.state == client_state::free; });
-    if (!may_ask(fd, who)) {
-        refusal = "user " + std::to_string(who) + " may not control this process; its own user and root may";
+    if (!may_ask(fd, user)) {
+        refusal = "user " + std::to_string(user) + " may not control this process; its own user and root may";
     } else if (place == clients_.end()) {
         refusal = "the process answers " + std::to_string(clients_.size()) + " others just now: try again";
     }
@@ -269,43 +272,43 @@ void control_server::accept_client() {
     place->end = steady_clock::now() + patience_;
 }
 
-void control_server::serve(client& who, short events) {
+void control_server::serve(client& peer, short events) {
     const bool has_gone = (events & (POLLHUP | POLLERR)) != 0;
-    if (who.state == client_state::asking && (events & (POLLIN | POLLHUP)) != 0) {
-        read_request(who);
-    } else if (who.state == client_state::waiting && has_gone) {
+    if (peer.state == client_state::asking && (events & (POLLIN | POLLHUP)) != 0) {
+        read_request(peer);
+    } else if (peer.state == client_state::waiting && has_gone) {
         // The command goes on. The place becomes free when it is done, so there are never more commands than places.
-        hang_up_on(who.socket);
-    } else if (who.state == client_state::taking && events != 0) {
-        write_answer(who);
+        hang_up_on(peer.socket);
+    } else if (peer.state == client_state::taking && events != 0) {
+        write_answer(peer);
     }
-    const bool may_wait = who.state == client_state::free || who.state == client_state::waiting;
-    if (!may_wait && steady_clock::now() >= who.end) hang_up(who);
+    const bool may_wait = peer.state == client_state::free || peer.state == client_state::waiting;
+    if (!may_wait && steady_clock::now() >= peer.end) hang_up(peer);
 }
 
-void control_server::read_request(client& who) {
+void control_server::read_request(client& peer) {
     char part[4096];
-    const ssize_t bytes = recv(who.socket.get(), part, sizeof part, 0);
+    const ssize_t bytes = recv(peer.socket.get(), part, sizeof part, 0);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (bytes <= 0) {
-        hang_up(who);
+        hang_up(peer);
         return;
     }
-    who.text.append(part, static_cast<std::size_t>(bytes));
-    const std::size_t end = who.text.find('\n');
-    if (std::min(end, who.text.size()) >= longest_request) {
-        begin_answer(who,
+    peer.text.append(part, static_cast<std::size_t>(bytes));
+    const std::size_t end = peer.text.find('\n');
+    if (std::min(end, peer.text.size()) >= longest_request) {
+        begin_answer(peer,
                      {control_result::refused, "a request has at most " + std::to_string(longest_request) + " bytes"});
         return;
     }
     if (end == std::string::npos) return;
     control_request request;
-    if (outcome parsed = parse_request(std::string_view(who.text).substr(0, end), request); !parsed.ok()) {
-        begin_answer(who, {control_result::refused, std::move(parsed).message()});
+    if (outcome parsed = parse_request(std::string_view(peer.text).substr(0, end), request); !parsed.ok()) {
+        begin_answer(peer, {control_result::refused, std::move(parsed).message()});
         return;
     }
-    who.state = client_state::waiting;
-    handlers_.requested(request, [this, requester = &who](control_answer answer) {
+    peer.state = client_state::waiting;
+    handlers_.requested(request, [this, requester = &peer](control_answer answer) {
         {
             const std::lock_guard lock(answers_mutex_);
             answers_.emplace_back(requester, std::move(answer));
@@ -320,33 +323,33 @@ void control_server::take_answers() {
         const std::lock_guard lock(answers_mutex_);
         ready.swap(answers_);
     }
-    for (const auto& [who, answer] : ready) {
-        if (!who->socket.is_taken()) {
-            hang_up(*who);  // the client has disconnected
+    for (const auto& [asker, answer] : ready) {
+        if (!asker->socket.is_taken()) {
+            hang_up(*asker);  // the client has disconnected
         } else {
-            begin_answer(*who, answer);
+            begin_answer(*asker, answer);
         }
     }
 }
 
-void control_server::begin_answer(client& who, const control_answer& answer) {
-    who.state = client_state::taking;
-    who.text = answer_bytes(answer);
-    who.end = steady_clock::now() + patience_;
-    write_answer(who);
+void control_server::begin_answer(client& peer, const control_answer& answer) {
+    peer.state = client_state::taking;
+    peer.text = answer_bytes(answer);
+    peer.end = steady_clock::now() + patience_;
+    write_answer(peer);
 }
 
-void control_server::write_answer(client& who) {
-    const ssize_t bytes = send(who.socket.get(), who.text.data(), who.text.size(), MSG_NOSIGNAL);
+void control_server::write_answer(client& peer) {
+    const ssize_t bytes = send(peer.socket.get(), peer.text.data(), peer.text.size(), MSG_NOSIGNAL);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (bytes > 0) who.text.erase(0, static_cast<std::size_t>(bytes));
-    if (bytes <= 0 || who.text.empty()) hang_up(who);
+    if (bytes > 0) peer.text.erase(0, static_cast<std::size_t>(bytes));
+    if (bytes <= 0 || peer.text.empty()) hang_up(peer);
 }
 
-void control_server::hang_up(client& who) noexcept {
-    hang_up_on(who.socket);
-    who.state = client_state::free;
-    who.text = {};
+void control_server::hang_up(client& peer) noexcept {
+    hang_up_on(peer.socket);
+    peer.state = client_state::free;
+    peer.text = {};
 }
 
 }  // namespace prof

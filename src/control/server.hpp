@@ -37,7 +37,7 @@ public:
         std::function<void()> idled{};    // about once a second, while no request comes
     };
     // `patience`: the time that a client has for its request, and again for receiving the answer.
-    explicit control_server(handlers what, std::chrono::milliseconds patience = std::chrono::seconds(5));
+    explicit control_server(handlers functions, std::chrono::milliseconds patience = std::chrono::seconds(5));
     ~control_server();  // REQUIRES: each request has been answered
     control_server(const control_server&) = delete;
     control_server& operator=(const control_server&) = delete;
@@ -79,18 +79,18 @@ private:
 
     static void* enter(void* self) noexcept;
     void run();
-    void wake(char why) const noexcept;
+    void wake(char reason) const noexcept;
     bool is_closed_by_program() const noexcept;
     bool take_signals() const noexcept;
     void sleep_without_poll() const noexcept;
     int poll_timeout() const;
     void accept_client();
-    void serve(client& who, short events);
-    void read_request(client& who);
+    void serve(client& peer, short events);
+    void read_request(client& peer);
     void take_answers();
-    void begin_answer(client& who, const control_answer& answer);
-    void write_answer(client& who);
-    void hang_up(client& who) noexcept;
+    void begin_answer(client& peer, const control_answer& answer);
+    void write_answer(client& peer);
+    void hang_up(client& peer) noexcept;
 
     const handlers handlers_;
     const std::chrono::milliseconds patience_;

@@ -28,8 +28,8 @@ consteval option make_row(std::string_view name, TKind, option row) {
         out.*member = *std::move(value);
         return true;
     };
-    row.print = [](const session_options& from) { return TKind::print(from.*member); };
-    row.copy = [](session_options& to, const session_options& from) { to.*member = from.*member; };
+    row.print = [](const session_options& options) { return TKind::print(options.*member); };
+    row.copy = [](session_options& target, const session_options& source) { target.*member = source.*member; };
     row.kind_accepts = TKind::accepts;
     if constexpr (requires { TKind::alternatives(); }) row.kind_words = TKind::alternatives;
     return row;
@@ -94,20 +94,22 @@ const option* find_option(std::string_view name) noexcept {
     return found == std::end(all_options) ? nullptr : found;
 }
 
-std::string accepts_of(const option& of) { return of.accepts.empty() ? of.kind_accepts() : std::string(of.accepts); }
-
-std::vector<std::string> accepted_words(const option& of) {
-    return of.kind_words == nullptr ? std::vector<std::string>() : of.kind_words();
+std::string accepts_of(const option& row) {
+    return row.accepts.empty() ? row.kind_accepts() : std::string(row.accepts);
 }
 
-std::string variable_of(const option& of) {
+std::vector<std::string> accepted_words(const option& row) {
+    return row.kind_words == nullptr ? std::vector<std::string>() : row.kind_words();
+}
+
+std::string variable_of(const option& row) {
     std::string out(variable_prefix);
-    std::transform(of.name.begin(), of.name.end(), std::back_inserter(out), as_upper);
+    std::transform(row.name.begin(), row.name.end(), std::back_inserter(out), as_upper);
     return out;
 }
 
-std::string flag_of(const option& of) {
-    std::string out = "--" + std::string(of.name);
+std::string flag_of(const option& row) {
+    std::string out = "--" + std::string(row.name);
     std::replace(out.begin(), out.end(), '_', '-');
     return out;
 }

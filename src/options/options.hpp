@@ -68,8 +68,8 @@ struct option {
     // False for a text that is not accepted; then nothing has changed.
     bool (*parse)(session_options& out, std::string_view text) = nullptr;
     // A text from which parse() makes the same value; "" for an option that is not set.
-    std::string (*print)(const session_options& from) = nullptr;
-    void (*copy)(session_options& to, const session_options& from) = nullptr;  // this option and no other
+    std::string (*print)(const session_options& source) = nullptr;
+    void (*copy)(session_options& target, const session_options& source) = nullptr;  // this option and no other
     std::string (*kind_accepts)() = nullptr;
     // The words among the accepted texts; null where the value is no word.
     std::vector<std::string> (*kind_words)() = nullptr;
@@ -81,12 +81,12 @@ std::span<const option> option_table() noexcept;
 const option* find_option(std::string_view name) noexcept;
 
 // What a text of the option may be: "0 or 1".
-std::string accepts_of(const option& of);
+std::string accepts_of(const option& row);
 // The words among them; none where the value is no word.
-std::vector<std::string> accepted_words(const option& of);
+std::vector<std::string> accepted_words(const option& row);
 
-std::string variable_of(const option& of);  // PROF_OUTPUT_DIR
-std::string flag_of(const option& of);      // --output-dir
+std::string variable_of(const option& row);  // PROF_OUTPUT_DIR
+std::string flag_of(const option& row);      // --output-dir
 
 // Sets one option. A failure names what is accepted, and begins with `shown_as`, the option as the user named it.
 outcome set_option(session_options& out, const option& which, std::string_view text, std::string_view shown_as);

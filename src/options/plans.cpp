@@ -81,8 +81,9 @@ std::string awaited_text(const session_options& options, std::uint64_t steps) {
     }
     const std::string begun = std::to_string(steps) + (steps == 1 ? " step has begun" : " steps have begun");
     if (!options.budget.empty()) return waits + "more steps, to know what a window would cost: " + begun;
-    const step_schedule& of = options.schedule.empty() ? options.steps.value : options.schedule.value;
-    const std::uint64_t first = of.skip_first + (of.skip_first_wait != 0 ? 0 : of.wait) + of.warmup;
+    const step_schedule& schedule = options.schedule.empty() ? options.steps.value : options.schedule.value;
+    const std::uint64_t first =
+        schedule.skip_first + (schedule.skip_first_wait != 0 ? 0 : schedule.wait) + schedule.warmup;
     return waits + "step " + std::to_string(first) + ": " + begun;
 }
 
@@ -90,14 +91,14 @@ std::string no_window_text(const session_options& options) {
     if (!options.autostart) return "autostart is 0, and the command called no prof_start or recorded nothing after it";
     const std::string plan = plan_text(options);
     if (plan.empty()) return {};
-    std::string what = "the command's capture range never began";
+    std::string notice = "the command's capture range never began";
     if (!options.budget.empty() || !options.schedule.empty() || !options.steps.empty()) {
-        what = "the command had no such step; " +
-               (options.step_range.empty() ? "prof_step counts them, or a range that step_range names"
-                                           : "each push of the range " + options.step_range.text() +
-                                                 " begins one (numbered names are one range with #: iteration #)");
+        notice = "the command had no such step; " +
+                 (options.step_range.empty() ? "prof_step counts them, or a range that step_range names"
+                                             : "each push of the range " + options.step_range.text() +
+                                                   " begins one (numbered names are one range with #: iteration #)");
     }
-    return "no window was opened by " + plan + ": " + what;
+    return "no window was opened by " + plan + ": " + notice;
 }
 
 }  // namespace prof

@@ -18,7 +18,7 @@ constexpr double better_by = 0.6;
 double median_of(double* begin, double* end) {
     const auto count = end - begin;
     for (double* next = begin; next != end; ++next) {
-        for (double* at = next; at != begin && at[0] < at[-1]; --at) std::swap(at[0], at[-1]);
+        for (double* place = next; place != begin && place[0] < place[-1]; --place) std::swap(place[0], place[-1]);
     }
     return count % 2 != 0 ? begin[count / 2] : (begin[count / 2 - 1] + begin[count / 2]) / 2;
 }

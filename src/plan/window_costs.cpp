@@ -125,8 +125,8 @@ void window_costs::learn() {
                             ? std::max(most_of_few, 1 + most_of_few_ns / std::max(history_.mean_ns(), 1.0))
                             : HUGE_VAL;
     double squared_errors = 0;
-    const auto factor = [&](const std::vector<double>& of) {
-        return std::clamp(mean_of(of) / usual, least_factor, most);
+    const auto factor = [&](const std::vector<double>& values) {
+        return std::clamp(mean_of(values) / usual, least_factor, most);
     };
     captured = trimmed(std::move(captured));
     known_.captured = factor(captured);
@@ -143,10 +143,10 @@ void window_costs::learn() {
 }
 
 // An apparent gain of steps is not offset against holds, since it may be chance.
-double window_costs::cost_of(const window& of) const {
-    double ns = of.captured_ns * excess_share(known_.captured) + known_.margin * history_.mean_ns();
-    for (std::size_t i = 0; i < settling_steps; ++i) ns += of.settling_ns[i] * excess_share(known_.settling[i]);
-    return of.held_ns + std::max(ns, 0.0);
+double window_costs::cost_of(const window& measured) const {
+    double ns = measured.captured_ns * excess_share(known_.captured) + known_.margin * history_.mean_ns();
+    for (std::size_t i = 0; i < settling_steps; ++i) ns += measured.settling_ns[i] * excess_share(known_.settling[i]);
+    return measured.held_ns + std::max(ns, 0.0);
 }
 
 double window_costs::spent_ns() const {

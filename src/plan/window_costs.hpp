@@ -66,7 +66,7 @@ private:
     std::uint64_t add(double ns, bool is_plain);
     void assess();
     void learn();
-    double cost_of(const window& of) const;
+    double cost_of(const window& measured) const;
     double fixed_ns() const;
     double captured_step_ns() const;
 

@@ -71,16 +71,16 @@ constexpr bool is_sync(launch_kind kind) noexcept {
     return kind == launch_kind::event_record || kind == launch_kind::stream_wait;
 }
 
-// Whether a recording of the activities `what` includes calls of this kind.
-constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
-    const bool launches = what.has(activity::launches);
+// Whether a recording of the activities `activities` includes calls of this kind.
+constexpr bool is_recorded(launch_kind kind, activity_set activities) noexcept {
+    const bool launches = activities.has(activity::launches);
     switch (kind) {
         case launch_kind::kernel:
-            return launches && what.has(activity::kernels);
+            return launches && activities.has(activity::kernels);
         case launch_kind::transfer:
-            return launches && (what.has(activity::copies) || what.has(activity::sets));
+            return launches && (activities.has(activity::copies) || activities.has(activity::sets));
         case launch_kind::blocking_transfer:
-            return (launches && what.has(activity::copies)) || what.has(activity::waits);
+            return (launches && activities.has(activity::copies)) || activities.has(activity::waits);
         case launch_kind::graph:
         case launch_kind::capture:
             return launches;
@@ -89,12 +89,12 @@ constexpr bool is_recorded(launch_kind kind, activity_set what) noexcept {
         case launch_kind::wait_stream:
         case launch_kind::event_record:
         case launch_kind::stream_wait:
-            return what.has(activity::waits);
+            return activities.has(activity::waits);
         case launch_kind::allocation:
         case launch_kind::blocking_allocation:
-            return what.has(activity::allocations);
+            return activities.has(activity::allocations);
         case launch_kind::instantiation:
-            return what.has(activity::graph_nodes);
+            return activities.has(activity::graph_nodes);
         case launch_kind::none:
             break;
     }

@@ -21,9 +21,9 @@ std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) noexcept {
 }
 
 template <typename TWord>
-TWord load(const char* from) noexcept {
+TWord load(const char* bytes) noexcept {
     TWord word;
-    std::memcpy(&word, from, sizeof word);
+    std::memcpy(&word, bytes, sizeof word);
     return word;
 }
 
@@ -33,18 +33,18 @@ std::uint64_t hash_name(std::string_view text) noexcept {
     constexpr std::uint64_t k0 = 0x9E3779B97F4A7C15U;  // odd constants with well-mixed bits
     constexpr std::uint64_t k1 = 0xD1B54A32D192ED03U;
     std::uint64_t hash = k0 ^ text.size();
-    const char* at = text.data();
+    const char* position = text.data();
     std::size_t left = text.size();
     // Loads of fixed sizes, which may overlap. A copy of `left` bytes would call memcpy.
     std::uint64_t tail = 0;
     if (left >= 8) {
-        for (; left > 8; left -= 8, at += 8) hash = fold_multiply(hash ^ load<std::uint64_t>(at), k1);
-        tail = load<std::uint64_t>(at + left - 8);
+        for (; left > 8; left -= 8, position += 8) hash = fold_multiply(hash ^ load<std::uint64_t>(position), k1);
+        tail = load<std::uint64_t>(position + left - 8);
     } else if (left >= 4) {
-        tail = (std::uint64_t{load<std::uint32_t>(at)} << 32) | load<std::uint32_t>(at + left - 4);
+        tail = (std::uint64_t{load<std::uint32_t>(position)} << 32) | load<std::uint32_t>(position + left - 4);
     } else if (left != 0) {
-        tail = (std::uint64_t{load<std::uint8_t>(at)} << 16) | (std::uint64_t{load<std::uint8_t>(at + left / 2)} << 8) |
-               load<std::uint8_t>(at + left - 1);
+        tail = (std::uint64_t{load<std::uint8_t>(position)} << 16) |
+               (std::uint64_t{load<std::uint8_t>(position + left / 2)} << 8) | load<std::uint8_t>(position + left - 1);
     }
     return fold_multiply(hash ^ tail, k0 ^ (k1 << 1));
 }
@@ -130,9 +130,9 @@ std::uint32_t name_table::intern(std::string_view text, bool& full) noexcept {
 void name_table::take_over(const name_table& other) noexcept {
     const std::uint32_t mask = header_->slot_count - 1;
     std::uint32_t end = first_offset;
-    for (std::uint32_t at = 0; at < other.header_->slot_count; ++at) {
+    for (std::uint32_t index = 0; index < other.header_->slot_count; ++index) {
         // acquire: the entry's bytes are visible with its id.
-        const std::uint64_t found = other.slots_[at].load(std::memory_order_acquire);
+        const std::uint64_t found = other.slots_[index].load(std::memory_order_acquire);
         const std::string_view text = other.text(static_cast<std::uint32_t>(found));
         if (text.empty()) continue;
         const std::uint64_t offset = (found & UINT32_MAX) * 8;
@@ -163,17 +163,17 @@ void name_table::fill_gaps(std::uint32_t end) noexcept {
         return reinterpret_cast<name_entry_header*>(arena_ + offset);
     };
     std::uint32_t gap = 0;  // where the gap begins; 0: there is none
-    for (std::uint32_t at = first_offset; at < end;) {
+    for (std::uint32_t offset = first_offset; offset < end;) {
         // relaxed: no other thread has this table yet.
-        const std::uint32_t length_plus_one = entry_at(at)->length_plus_one.load(std::memory_order_relaxed);
+        const std::uint32_t length_plus_one = entry_at(offset)->length_plus_one.load(std::memory_order_relaxed);
         if (length_plus_one == 0) {
-            if (gap == 0) gap = at;
-            at += 8;
+            if (gap == 0) gap = offset;
+            offset += 8;
             continue;
         }
-        if (gap != 0) entry_at(gap)->length_plus_one.store(at - gap - 7, std::memory_order_relaxed);
+        if (gap != 0) entry_at(gap)->length_plus_one.store(offset - gap - 7, std::memory_order_relaxed);
         gap = 0;
-        at += round_up_8(static_cast<std::uint32_t>(sizeof(name_entry_header)) + length_plus_one - 1);
+        offset += round_up_8(static_cast<std::uint32_t>(sizeof(name_entry_header)) + length_plus_one - 1);
     }
 }
 

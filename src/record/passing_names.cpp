@@ -121,11 +121,11 @@ bool passing_names::retire() noexcept {
 
 void passing_names::free() noexcept {
     const std::uint64_t begin = this->begin();
-    for (std::uint64_t from = freed(); from != begin;) {
-        const std::uint64_t to_edge = arena_bytes() - (from & (arena_bytes() - 1));
-        const std::uint64_t bytes = std::min(begin - from, to_edge);
-        std::memset(at(from), 0, static_cast<std::size_t>(bytes));
-        from += bytes;
+    for (std::uint64_t position = freed(); position != begin;) {
+        const std::uint64_t to_edge = arena_bytes() - (position & (arena_bytes() - 1));
+        const std::uint64_t bytes = std::min(begin - position, to_edge);
+        std::memset(at(position), 0, static_cast<std::size_t>(bytes));
+        position += bytes;
     }
     // release: a reader of the mapping that sees the position does not read the bytes before it as names.
     header_->freed.store(begin, std::memory_order_release);

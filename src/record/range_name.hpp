@@ -27,10 +27,10 @@ struct range_name {
 
 // None where the name or the domain is empty.
 inline std::optional<range_name> parse_range_name(std::string_view text) {
-    const std::size_t at = text.rfind('@');
-    if (text.empty() || at == 0 || at == text.size() - 1) return std::nullopt;
-    if (at == std::string_view::npos) return range_name(std::string(text));
-    return range_name(std::string(text.substr(0, at)), std::string(text.substr(at + 1)));
+    const std::size_t separator = text.rfind('@');
+    if (text.empty() || separator == 0 || separator == text.size() - 1) return std::nullopt;
+    if (separator == std::string_view::npos) return range_name(std::string(text));
+    return range_name(std::string(text.substr(0, separator)), std::string(text.substr(separator + 1)));
 }
 
 }  // namespace prof

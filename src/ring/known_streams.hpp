@@ -18,8 +18,8 @@ public:
             entries_ = {};
             generation_ = generation;
         }
-        const entry& at = entries_[place_of(handle)];
-        return at.handle == handle ? &at.key : nullptr;
+        const entry& slot = entries_[place_of(handle)];
+        return slot.handle == handle ? &slot.key : nullptr;
     }
     // REQUIRES: `handle` is not 0.
     void add(std::uint64_t handle, std::uint64_t key) noexcept { entries_[place_of(handle)] = {handle, key}; }

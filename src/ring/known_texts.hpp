@@ -27,24 +27,24 @@ public:
 
     // The entry of the text at this address, or null if there is none.
     entry* find(const char* text) noexcept {
-        for (std::size_t at = place_of(text);; at = (at + 1) % index_.size()) {
-            if (index_[at] == 0) return nullptr;
-            if (entries_[index_[at] - 1U].text == text) return &entries_[index_[at] - 1U];
+        for (std::size_t slot = place_of(text);; slot = (slot + 1) % index_.size()) {
+            if (index_[slot] == 0) return nullptr;
+            if (entries_[index_[slot] - 1U].text == text) return &entries_[index_[slot] - 1U];
         }
     }
 
     // Adds an entry. REQUIRES: find() returned null for `what.text`. A full table first refuses new entries: so most
     // stay cached if a program cycles through slightly more texts than there is room for. After `patience` refusals the
     // table is cleared and filled again.
-    void add(const entry& what) noexcept {
+    void add(const entry& added) noexcept {
         if (count_ == limit) {
             if (++refused_ < patience) return;
             ::new (this) known_texts;  // no temporary object on the stack of the program's thread
         }
-        std::size_t at = place_of(what.text);
-        while (index_[at] != 0) at = (at + 1) % index_.size();
-        entries_[count_] = what;
-        index_[at] = static_cast<std::uint8_t>(++count_);
+        std::size_t slot = place_of(added.text);
+        while (index_[slot] != 0) slot = (slot + 1) % index_.size();
+        entries_[count_] = added;
+        index_[slot] = static_cast<std::uint8_t>(++count_);
     }
 
     std::span<entry> all() noexcept { return {entries_.data(), count_}; }

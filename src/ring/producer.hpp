@@ -32,8 +32,8 @@ namespace prof {
 
 class alignas(64) producer {
     struct copy_of {
-        const record& from;
-        void operator()(record& slot) const noexcept { slot = from; }
+        const record& source;
+        void operator()(record& slot) const noexcept { slot = source; }
     };
 
 public:

@@ -26,7 +26,9 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-constexpr std::size_t round_up(std::size_t value, std::size_t to) noexcept { return (value + to - 1) / to * to; }
+constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
+    return (value + unit - 1) / unit * unit;
+}
 
 struct offsets {
     std::size_t passing_names = 0;
@@ -55,25 +57,25 @@ std::size_t buffer_stride(const region_options& o) noexcept {
 // What needs storage from the start comes first: header, labels, ring headers, the writing area and the slots of the
 // name tables. The names' arenas, the rings' slots and CUPTI's buffers follow; they get storage as they are used.
 offsets plan(const region_options& o) noexcept {
-    offsets at;
-    at.labels = round_up(sizeof(region_header), 64);
-    at.rings = round_up(at.labels + std::size_t{o.label_capacity} * sizeof(shared_label), 64);
-    at.writing = round_up(at.rings + ring_count(o) * sizeof(ring_header), 64);
-    at.passing_names =
-        round_up(at.writing + (o.writing_bytes == 0 ? 0 : sizeof(writing_header) + o.writing_bytes), page);
-    at.names = round_up(at.passing_names + passing_names::table_bytes(o.passing_name_slots), page);
-    at.arena = at.names + name_table::arena_offset(o.name_slots);
-    at.passing_arena = round_up(at.arena + o.name_bytes, page);
-    at.slots = round_up(at.passing_arena + o.passing_name_bytes, page);
-    at.buffers = at.slots;
-    for (std::uint32_t i = 0; i < ring_count(o); ++i) at.buffers += ring_bytes(o, i);
-    at.buffers = round_up(at.buffers, page);
-    at.total = at.buffers + o.buffer_count * buffer_stride(o);
-    return at;
+    offsets places;
+    places.labels = round_up(sizeof(region_header), 64);
+    places.rings = round_up(places.labels + std::size_t{o.label_capacity} * sizeof(shared_label), 64);
+    places.writing = round_up(places.rings + ring_count(o) * sizeof(ring_header), 64);
+    places.passing_names =
+        round_up(places.writing + (o.writing_bytes == 0 ? 0 : sizeof(writing_header) + o.writing_bytes), page);
+    places.names = round_up(places.passing_names + passing_names::table_bytes(o.passing_name_slots), page);
+    places.arena = places.names + name_table::arena_offset(o.name_slots);
+    places.passing_arena = round_up(places.arena + o.name_bytes, page);
+    places.slots = round_up(places.passing_arena + o.passing_name_bytes, page);
+    places.buffers = places.slots;
+    for (std::uint32_t i = 0; i < ring_count(o); ++i) places.buffers += ring_bytes(o, i);
+    places.buffers = round_up(places.buffers, page);
+    places.total = places.buffers + o.buffer_count * buffer_stride(o);
+    return places;
 }
 
-std::string reason(const char* what, const std::string& where, int error_number) {
-    return std::string{what} + " in " + where + ": " + std::strerror(error_number);
+std::string reason(const char* action, const std::string& where, int error_number) {
+    return std::string{action} + " in " + where + ": " + std::strerror(error_number);
 }
 
 }  // namespace
@@ -187,8 +189,8 @@ int region::allocate(std::size_t offset, std::size_t bytes) noexcept {
 }
 
 void region::lay_out(const region_options& options) {
-    const offsets at = plan(options);
-    if (const int failure = allocate(0, at.arena); failure != 0) {
+    const offsets places = plan(options);
+    if (const int failure = allocate(0, places.arena); failure != 0) {
         notice_ = reason("no space for the rings", path_, failure);
         munmap(base_, bytes_);
         // relaxed: no other thread has the region yet.
@@ -207,28 +209,28 @@ void region::lay_out(const region_options& options) {
     header_->pid = static_cast<std::uint32_t>(getpid());
     header_->mount_namespace = mount_namespace();
     header_->tick_source = static_cast<std::uint32_t>(active_tick_source);
-    header_->names_offset = at.names;
-    header_->names_bytes = at.passing_arena - at.names;
-    header_->passing_names_offset = at.passing_names;
-    header_->passing_arena_offset = at.passing_arena;
-    header_->buffers_offset = at.buffers;
+    header_->names_offset = places.names;
+    header_->names_bytes = places.passing_arena - places.names;
+    header_->passing_names_offset = places.passing_names;
+    header_->passing_arena_offset = places.passing_arena;
+    header_->buffers_offset = places.buffers;
     header_->buffer_bytes = options.buffer_bytes;
     header_->buffer_stride = buffer_stride(options);
     header_->buffer_count = options.buffer_count;
-    header_->labels_offset = at.labels;
+    header_->labels_offset = places.labels;
     header_->label_capacity = options.label_capacity;
-    header_->rings_offset = at.rings;
-    header_->writing_offset = at.writing;
+    header_->rings_offset = places.rings;
+    header_->writing_offset = places.writing;
     header_->writing_bytes = options.writing_bytes;
-    if (options.writing_bytes != 0) ::new (base_ + at.writing) writing_header;
+    if (options.writing_bytes != 0) ::new (base_ + places.writing) writing_header;
     // relaxed: no other thread has the region yet.
     header_->domain_count.store(1, std::memory_order_relaxed);
-    labels_ = reinterpret_cast<shared_label*>(base_ + at.labels);
-    rings_ = reinterpret_cast<ring_header*>(base_ + at.rings);
+    labels_ = reinterpret_cast<shared_label*>(base_ + places.labels);
+    rings_ = reinterpret_cast<ring_header*>(base_ + places.rings);
     ring_count_ = ring_count(options);
     header_->ring_count = ring_count_;
     for (std::uint32_t i = 0; i < options.label_capacity; ++i) ::new (labels_ + i) shared_label;
-    std::size_t slots = at.slots;
+    std::size_t slots = places.slots;
     for (std::uint32_t i = 0; i < ring_count_; ++i) {
         const std::uint32_t bytes = ring_bytes(options, i);
         auto* ring = ::new (rings_ + i) ring_header;
@@ -236,11 +238,11 @@ void region::lay_out(const region_options& options) {
         ring->slots_offset = slots;
         slots += bytes;
     }
-    names_ = name_table::create(base_ + at.names, options.name_slots, options.name_bytes);
-    passing_ = passing_names::create(base_ + at.passing_names, options.passing_name_slots, base_ + at.passing_arena,
-                                     options.passing_name_bytes);
-    arena_file_offset_ = at.arena;
-    passing_file_offset_ = at.passing_arena;
+    names_ = name_table::create(base_ + places.names, options.name_slots, options.name_bytes);
+    passing_ = passing_names::create(base_ + places.passing_names, options.passing_name_slots,
+                                     base_ + places.passing_arena, options.passing_name_bytes);
+    arena_file_offset_ = places.arena;
+    passing_file_offset_ = places.passing_arena;
     extend_names();
     header_->magic = region_magic;  // last: a reader that sees it sees the whole header
 }

@@ -22,7 +22,7 @@ std::uint32_t region::intern(std::string_view text) noexcept {
     const std::uint32_t id = names_.intern(text, full);
     if (!full) [[likely]]
         return id;
-    const name_use here(*this);
+    const name_use use(*this);
     return intern_passing(text, passing_.begin());
 }
 

@@ -58,9 +58,9 @@ producer* make_producer() noexcept {
     return memory == MAP_FAILED ? nullptr : ::new (memory) producer;
 }
 
-void free_producer(producer* what) noexcept {
+void free_producer(producer* freed) noexcept {
     static_assert(std::is_trivially_destructible_v<producer>);
-    munmap(what, sizeof(producer));
+    munmap(freed, sizeof(producer));
 }
 
 // Runs at the end of a thread. If a later destructor of the same thread makes a range, the thread attaches once more,

@@ -102,7 +102,7 @@ public:
     bool write(const TSlot& slot, TIndex kept = 0) noexcept {
         if (!take(static_cast<TIndex>(1 + kept))) [[unlikely]]
             return false;
-        put([&](TSlot& to) { to = slot; });
+        put([&](TSlot& place) { place = slot; });
         return true;
     }
 
@@ -113,12 +113,12 @@ private:
     // each write slower.
     static void prefetch_behind(TSlot& slot) noexcept {
         constexpr std::uintptr_t ahead = sizeof(TSlot) + (sizeof(TSlot) < 64 ? 64 : sizeof(TSlot));
-        const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(&slot) + ahead;
+        const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(&slot) + ahead;
 #if defined(__x86_64__)
         // The builtin prefetches for reading only, unless the compiler has an option for newer processors.
-        __asm__ volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(at)));
+        __asm__ volatile("prefetchw %0" : : "m"(*reinterpret_cast<const char*>(address)));
 #else
-        __builtin_prefetch(reinterpret_cast<const void*>(at), 1);
+        __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
 #endif
     }
 
@@ -162,10 +162,10 @@ public:
         // No producer does this: other code has overwritten the memory.
         if (count > capacity_) [[unlikely]]
             return {{}, {}, tail, tail};
-        const std::size_t at = static_cast<std::size_t>(tail) & (capacity_ - 1);
-        const std::size_t to_edge = capacity_ - at;
+        const std::size_t index = static_cast<std::size_t>(tail) & (capacity_ - 1);
+        const std::size_t to_edge = capacity_ - index;
         const std::size_t first = count < to_edge ? count : to_edge;
-        return {{slots_ + at, first}, {slots_, count - first}, tail, head};
+        return {{slots_ + index, first}, {slots_, count - first}, tail, head};
     }
 
     // Gives the slots before `end` back to the producer. REQUIRES: `end` is from `begin` to `end` of the latest peek().

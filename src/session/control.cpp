@@ -29,9 +29,9 @@ constexpr std::chrono::milliseconds longest_wait_for_answers{1000};
 constexpr std::chrono::seconds longest_wait_for_a_start{5};
 
 // `done`: the text of the answer where all is well.
-control_answer as_answer(const outcome& of, std::string done = {}) {
-    if (of.ok()) return {control_result::done, std::move(done)};
-    return {of.code() == outcome_code::failed ? control_result::failed : control_result::refused, of.message()};
+control_answer as_answer(const outcome& result, std::string done = {}) {
+    if (result.ok()) return {control_result::done, std::move(done)};
+    return {result.code() == outcome_code::failed ? control_result::failed : control_result::refused, result.message()};
 }
 
 class process_control {

@@ -32,14 +32,14 @@ result<session_status> read_own_status() {
     return out;
 }
 
-void add_process(session_status& to) {
+void add_process(session_status& status) {
     const session_options defaults;
     process_facts facts = read_process_facts(defaults, {});
-    to.pid = static_cast<std::uint64_t>(getpid());
-    to.hostname = std::move(facts.hostname);
-    to.command = std::move(facts.command);
-    to.version = library_version;
-    if (const std::uint64_t since = opened_ns.load(); since != 0) to.loaded_ns = clock_ns(CLOCK_MONOTONIC) - since;
+    status.pid = static_cast<std::uint64_t>(getpid());
+    status.hostname = std::move(facts.hostname);
+    status.command = std::move(facts.command);
+    status.version = library_version;
+    if (const std::uint64_t since = opened_ns.load(); since != 0) status.loaded_ns = clock_ns(CLOCK_MONOTONIC) - since;
 }
 
 }  // namespace prof

@@ -15,6 +15,6 @@ void note_control_opened() noexcept;
 result<session_status> read_own_status();
 
 // Adds which process it is. Reads /proc. Any thread.
-void add_process(session_status& to);
+void add_process(session_status& status);
 
 }  // namespace prof

@@ -70,7 +70,7 @@ public:
 
     // Before start(), on behalf of the program or of a command: makes the directory for the captures.
     outcome prepare_directory(const session_options& options);
-    outcome start(const session_options& options, requester who) { return commands_.start(options, who); }
+    outcome start(const session_options& options, requester caller) { return commands_.start(options, caller); }
     // Whether start() by the program would be refused.
     bool refuses_start() const noexcept { return recording() && !commands_.runs_by_itself(); }
     // From now on a recording begins by itself: at the first range or use of CUDA or, if that was before, now.

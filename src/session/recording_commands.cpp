@@ -36,16 +36,16 @@ constexpr const char* waits_for_recording_before =
 
 }  // namespace
 
-outcome recording_commands::start(const session_options& options, requester who) {
+outcome recording_commands::start(const session_options& options, requester caller) {
     const session_lock command(mutex_);
-    if (who == requester::program && runs_by_itself_) {
+    if (caller == requester::program && runs_by_itself_) {
         if (const auto drain = parts_.capture.drain_of_records()) drain->set_property("start_notice", ended_by_program);
         complete_stopped().ignore();  // it has said what failed
     }
     if (is_left_behind()) return outcome::failed(waits_for_recording_before);
     const session_lock state(windows_.mutex());
-    outcome begun = windows_.begin(options, who);
-    if (begun.ok()) runs_by_itself_ = who == requester::itself;
+    outcome begun = windows_.begin(options, caller);
+    if (begun.ok()) runs_by_itself_ = caller == requester::itself;
     return begun;
 }
 

@@ -28,7 +28,7 @@ public:
 
     // wrong_state if a recording runs. One that began by itself is completed first, if the program asks. Fails while a
     // recording is left behind (stop()).
-    outcome start(const session_options& options, requester who) PROF_EXCLUDES(mutex_);
+    outcome start(const session_options& options, requester caller) PROF_EXCLUDES(mutex_);
     // Whether the recording that runs began by itself. No lock.
     bool runs_by_itself() const noexcept { return runs_by_itself_.load(); }
     // As long as the GPU takes, and the disk as long as it answers. If that does not answer for five seconds the

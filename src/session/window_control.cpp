@@ -32,10 +32,10 @@ constexpr std::uint64_t many_steps_without_window = 1000;
 
 // The steps that libprof observes in a PyTorch program are those of a recording that begins by itself, where the
 // program's user has chosen no others.
-bool counts_observed_steps(const session_options& options, requester who) {
+bool counts_observed_steps(const session_options& options, requester caller) {
     const bool needs_steps = !options.budget.empty() || !options.schedule.empty() || !options.steps.empty() ||
                              options.dump_on_slow_step.has_value();
-    return needs_steps && who == requester::itself && options.step_range.empty() && options.phases &&
+    return needs_steps && caller == requester::itself && options.step_range.empty() && options.phases &&
            observes_pytorch();
 }
 
@@ -68,11 +68,11 @@ void window_control::prepare() {
     if (!environment->autostart) parts_.idle.begin();
 }
 
-outcome window_control::begin(const session_options& given, requester who) {
+outcome window_control::begin(const session_options& given, requester caller) {
     session_options options = given;
-    const bool counts_observed = counts_observed_steps(given, who);
+    const bool counts_observed = counts_observed_steps(given, caller);
     if (counts_observed) options.step_range = range_name("step", std::string(phase_domain));
-    if (who != requester::command) parts_.settings.read_environment();
+    if (caller != requester::command) parts_.settings.read_environment();
     if (parts_.exit.has_begun()) return outcome::failed("the process is about to end");
     if (is_recording()) return outcome::wrong_state("a recording is running already");
     try {

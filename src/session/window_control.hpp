@@ -45,7 +45,7 @@ public:
     step_counter& steps() noexcept { return steps_; }  // no lock
 
     // A recording begins. wrong_state if one runs already.
-    outcome begin(const session_options& options, requester who) PROF_REQUIRES(mutex_);
+    outcome begin(const session_options& options, requester caller) PROF_REQUIRES(mutex_);
     // The number of the window that is open, counted from 1 in this recording; 0: none is.
     std::uint64_t open_window() const noexcept PROF_REQUIRES(mutex_) {
         return windows_.is_open() ? windows_.opened() : 0;

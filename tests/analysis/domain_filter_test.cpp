@@ -11,6 +11,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
 #include "support/capture_builder.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::domain_filter_test {
 namespace {
@@ -250,14 +251,14 @@ std::vector<std::string> everything(const projection& p) {
 
 TEST(HiddenRanges, AreAsIfNeverRecordedInRandomPrograms) {
     std::uint64_t hidden_launches = 0;
-    for (std::uint32_t seed = 1; seed <= 3'000; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(3'000); ++seed) {
         random_program made{seed};
         const projection hidden = project_without(made.all.build(), "hidden");
         ASSERT_EQ(everything(hidden), everything(project(made.kept.build()))) << "seed " << seed;
         ASSERT_EQ(self_total(hidden), hidden.total_gpu_ns);
         hidden_launches += made.hidden_launches;
     }
-    EXPECT_GT(hidden_launches, 10'000U);
+    EXPECT_GT(hidden_launches, test::random_cases(10'000));
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ struct coverage {
 };
 
 TEST(Projection, AgreesWithTheOracleForRandomPrograms) {
-    constexpr std::uint32_t programs = test::is_sanitized ? 2'000 : 10'000;
+    constexpr std::uint32_t programs = test::random_cases(10'000);
     coverage met;
     for (std::uint32_t seed = 1; seed <= programs; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -174,7 +174,7 @@ TEST(Projection, KeepsDifferentThingsApartAsTheOracleDoes) {
     std::uint64_t apart = 0;
     std::uint64_t captured_apart = 0;
     std::uint64_t below_apart = 0;
-    for (std::uint32_t seed = 1; seed <= 150; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(150); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         random_program made{seed, true};
         const oracle::naming names = oracle::naming_by_counters(made.program, folded_names);
@@ -187,9 +187,9 @@ TEST(Projection, KeepsDifferentThingsApartAsTheOracleDoes) {
         ASSERT_EQ(self_total(p), p.total_gpu_ns);
         if (HasFatalFailure()) return;
     }
-    EXPECT_GT(apart, 50U);
-    EXPECT_GT(captured_apart, 1U);
-    EXPECT_GT(below_apart, 20U);
+    EXPECT_GT(apart, test::random_cases(50));
+    EXPECT_GT(captured_apart, test::random_cases(1));
+    EXPECT_GT(below_apart, test::random_cases(20));
 }
 
 // The names as the rule has them: none folded, all, or those of layers.
@@ -202,7 +202,7 @@ TEST(Projection, AgreesWithTheOracleUnderEveryRule) {
         {{.mode = fold_mode::none}, as_named},
         {{.mode = fold_mode::all}, folded_names},
         {{.mode = fold_mode::listed, .names = {"no such #", "st?p #"}}, steps_folded}};
-    for (std::uint32_t seed = 1; seed <= 1'000; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(1'000); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         random_program made{seed};
         const timeline data = made.capture.build();

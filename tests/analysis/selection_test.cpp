@@ -20,6 +20,7 @@
 #include "analysis/selection/step_marks.hpp"
 #include "report/reports.hpp"
 #include "support/capture_builder.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof {
 namespace {
@@ -61,7 +62,7 @@ std::set<std::uint64_t> works_for(const oracle::program& program, const oracle::
 TEST(Selection, HasTheWorkThatTheOracleSeesInTheRanges) {
     std::uint64_t selected = 0;
     std::uint64_t captured = 0;
-    for (std::uint32_t seed = 1; seed <= 1'500; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(1'500); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         random_program made{seed};
         const timeline data = made.capture.build();
@@ -81,7 +82,7 @@ TEST(Selection, HasTheWorkThatTheOracleSeesInTheRanges) {
             }
         }
     }
-    EXPECT_GT(selected, 10'000U);
+    EXPECT_GT(selected, test::random_cases(10'000));
     EXPECT_GT(captured, 1'000U);
 }
 
@@ -109,7 +110,7 @@ std::vector<double> figures(const projection_row& r) {
 // A row that alone has its path's ending is the whole of the part, with all rows below it.
 TEST(Selection, HasTheFiguresOfItsRowInTheWhole) {
     std::uint64_t compared = 0;
-    for (std::uint32_t seed = 1; seed <= 1'500; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(1'500); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         random_program made{seed, seed % 5 == 0};
         const timeline data = made.capture.build();
@@ -133,7 +134,7 @@ TEST(Selection, HasTheFiguresOfItsRowInTheWhole) {
             ++compared;
         }
     }
-    EXPECT_GT(compared, 2'000U);
+    EXPECT_GT(compared, test::random_cases(2'000));
 }
 
 std::uint64_t calls_in(const timeline& data) { return data.api_calls.size(); }

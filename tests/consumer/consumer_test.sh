@@ -203,7 +203,7 @@ case $consumer in
         build="$work/build tree"
         # With no debug information (-g), which takes a fifth of the compiler's time.
         configure add_subdirectory "-DPROF_SOURCE_DIR=$work/source tree" -DCONSUMER_ZLIB=before \
-            -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DCMAKE_UNITY_BUILD=ON
+            -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= -DCMAKE_UNITY_BUILD=ON -DPROF_UNITY_FILES=40
         quietly cmake --build "$build" --target app
         run_recorded "$build/app"
         shown=$(nm -D --defined-only "$build"/prof/lib*/libprof.so \

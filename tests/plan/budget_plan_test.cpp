@@ -51,9 +51,9 @@ std::string shown(const job_model& m, double share, const job_outcome& of) {
 
 TEST(BudgetPlan, KeepsToTheBudgetAndUsesIt) {
     constexpr std::uint64_t steps = 8000;
-    constexpr int jobs = is_sanitized ? 100 : 500;
-    int long_jobs = 0;
-    int thrifty = 0;
+    constexpr std::uint32_t jobs = random_cases(500);
+    std::uint32_t long_jobs = 0;
+    std::uint32_t thrifty = 0;
     for (std::uint64_t seed = 1; seed <= jobs; ++seed) {
         std::mt19937_64 random(seed);
         const job_model model = random_model(random);

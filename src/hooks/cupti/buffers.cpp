@@ -45,20 +45,21 @@ activity_buffers::activity_buffers(region& where, std::size_t buffer_bytes, std:
         throw error("cannot reserve " + std::to_string(stride_ * count) + " bytes for CUPTI's buffers");
     }
     places_ = std::vector<place>(count_);
-    for (place& each : places_) each.state.store(place_state::waiting, std::memory_order_relaxed);
+    for (place& buffer_place : places_) buffer_place.state.store(place_state::waiting, std::memory_order_relaxed);
 }
 
 activity_buffers::~activity_buffers() {
     if (is_own_memory_) munmap(memory_, stride_ * count_);
-    for (const place& each : places_) {
-        if (each.memory != nullptr) munmap(each.memory, stride_);
+    for (const place& buffer_place : places_) {
+        if (buffer_place.memory != nullptr) munmap(buffer_place.memory, stride_);
     }
 }
 
 // Changes a place's state. Returns true for one thread only.
-bool activity_buffers::claim(place& what, place_state from, place_state to) const noexcept {
+bool activity_buffers::claim(place& claimed, place_state expected, place_state desired) const noexcept {
     // acquire: storage that another thread has allocated is visible.
-    return what.state.compare_exchange_strong(from, to, std::memory_order_acquire, std::memory_order_relaxed);
+    return claimed.state.compare_exchange_strong(expected, desired, std::memory_order_acquire,
+                                                 std::memory_order_relaxed);
 }
 
 // Allocates storage for the next place that take() will use, if it has none.

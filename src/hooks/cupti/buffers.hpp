@@ -95,7 +95,7 @@ private:
     static bool is_out(const header* buffer) noexcept;
     bool is_in_use(std::uint32_t index) const noexcept;
     bool is_out_with_records(std::uint32_t index) const noexcept;
-    bool claim(place& what, place_state from, place_state to) const noexcept;
+    bool claim(place& claimed, place_state expected, place_state desired) const noexcept;
     bool give_memory(std::uint32_t index) noexcept;
     std::uint8_t* take_unused() noexcept;
     void put_in_queue(header* newest, header* oldest) noexcept;

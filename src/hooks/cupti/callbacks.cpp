@@ -45,7 +45,7 @@ bool observe_profiler_call(api_domain domain, CUpti_CallbackId cbid, const CUpti
     for (const profiler_call& call : profiler_calls) {
         if (call.cbid != cbid) continue;
         if (data.callbackSite == CUPTI_API_ENTER) {
-            const threads_inside::scope here(callbacks.in_profiler_observer);
+            const threads_inside::scope stay(callbacks.in_profiler_observer);
             profiler_observer(call.starts);
         }
         return true;
@@ -97,7 +97,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
                                               const CUpti_CallbackData& data) noexcept {
     if (callbacks.is_parents) return;
     if (observe_profiler_call(domain, cbid, data)) return;
-    const threads_inside::scope here(callbacks.in_calls);
+    const threads_inside::scope stay(callbacks.in_calls);
     if (kind_of_call(domain, cbid) == launch_kind::instantiation) return note_instantiation(data, questions());
     const bool is_entry = data.callbackSite == CUPTI_API_ENTER;
     const std::uint32_t gate = epoch_of(recording_epoch);
@@ -132,7 +132,7 @@ void note_module(const CUpti_ResourceData& event) noexcept {
 
 [[gnu::cold, gnu::noinline]] void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData& event) noexcept {
     if (callbacks.is_parents) return;
-    const threads_inside::scope here(callbacks.in_calls);
+    const threads_inside::scope stay(callbacks.in_calls);
     if (takes_symbols_along(cbid)) {
         ++symbol_generation;
     } else if (cbid == stream_destroyed) {
@@ -160,7 +160,7 @@ void CUPTIAPI on_buffer_requested(std::uint8_t** buffer, std::size_t* size, std:
         *buffer = takes_null ? nullptr : static_cast<std::uint8_t*>(std::calloc(1, *size));
         return;
     }
-    const threads_inside::scope here(callbacks.in_calls);
+    const threads_inside::scope stay(callbacks.in_calls);
     *buffer = buffers.take();
     if (*buffer == nullptr) {
         callbacks.where.load()->count_drop(drop_cause::cupti_no_buffer);
@@ -173,7 +173,7 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
                                   std::size_t valid_bytes) noexcept {
     if (callbacks.is_parents) return;
     if (this_thread_flushes) return take_back(buffer, valid_bytes);
-    const threads_inside::scope here(callbacks.in_calls);
+    const threads_inside::scope stay(callbacks.in_calls);
     this_thread_gets_buffers = true;
     take_back(buffer, valid_bytes);
 }
@@ -235,7 +235,7 @@ std::uint64_t cupti_now() noexcept {
 // The pointer may have been loaded before it was withdrawn. A thread that counts itself in before it is withdrawn is
 // waited for.
 bool look_up_stream_key(void* stream, std::uint64_t& key) noexcept {
-    const threads_inside::scope here(callbacks.in_calls);
+    const threads_inside::scope stay(callbacks.in_calls);
     return stream_key_lookup.load() != nullptr && cupti_stream_key(static_cast<CUstream>(stream), key);
 }
 

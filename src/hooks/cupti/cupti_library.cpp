@@ -77,9 +77,9 @@ std::vector<std::string> usual_places(const std::vector<std::string>& toolkits) 
 }
 
 template <typename TPart>
-bool read_at(int file, off_t at, TPart* parts, std::size_t count) noexcept {
+bool read_at(int file, off_t offset, TPart* parts, std::size_t count) noexcept {
     const std::size_t bytes = count * sizeof(TPart);
-    return pread(file, parts, bytes, at) == static_cast<ssize_t>(bytes);
+    return pread(file, parts, bytes, offset) == static_cast<ssize_t>(bytes);
 }
 
 // Whether the executable has the section in which nvcc puts the kernels that the runtime registers.

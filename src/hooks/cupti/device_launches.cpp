@@ -29,9 +29,9 @@ bool can_launch_kernels(const char* image, std::size_t bytes) noexcept {
     if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64) return false;
     for (std::uint64_t i = 0; i < file.e_shnum; ++i) {
         Elf64_Shdr section{};
-        const std::uint64_t at = i * sizeof section;
-        if (file.e_shoff > bytes || bytes - file.e_shoff < at + sizeof section) return false;
-        std::memcpy(&section, image + file.e_shoff + at, sizeof section);
+        const std::uint64_t offset = i * sizeof section;
+        if (file.e_shoff > bytes || bytes - file.e_shoff < offset + sizeof section) return false;
+        std::memcpy(&section, image + file.e_shoff + offset, sizeof section);
         if (section.sh_type != SHT_STRTAB) continue;
         if (section.sh_offset > bytes || section.sh_size > bytes - section.sh_offset) continue;
         if (names_one({image + section.sh_offset, section.sh_size})) return true;

@@ -36,18 +36,18 @@ nodes_of_event nodes_of(CUpti_CallbackId event, const CUpti_GraphData& graph) no
 
 void note_node(producer& out, CUpti_CallbackId event, const CUpti_GraphData& graph,
                decltype(&cuptiGetGraphNodeId) node_id) noexcept {
-    const nodes_of_event of = nodes_of(event, graph);
+    const nodes_of_event nodes = nodes_of(event, graph);
     std::uint64_t id = 0;
     std::uint64_t original = 0;
-    if (node_id(of.node, &id) != CUPTI_SUCCESS ||
-        (of.original != nullptr && node_id(of.original, &original) != CUPTI_SUCCESS)) {
+    if (node_id(nodes.node, &id) != CUPTI_SUCCESS ||
+        (nodes.original != nullptr && node_id(nodes.original, &original) != CUPTI_SUCCESS)) {
         out.where().count_drop(drop_cause::cupti_error);
         return;
     }
-    record r = record_of(of.kind, id, original);
+    record r = record_of(nodes.kind, id, original);
     if (event == graph_node_updated) r.flags = replaces_what_it_was;
     out.write(r);
-    if (event == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED && !remember_inner_node(of.node, id)) {
+    if (event == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED && !remember_inner_node(nodes.node, id)) {
         out.where().count_drop(drop_cause::graph_memory_full);
     }
 }

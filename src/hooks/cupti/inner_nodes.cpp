@@ -77,8 +77,8 @@ bool remember_inner_node(CUgraphNode node, std::uint64_t id) noexcept {
         here.first = here.first == 0 ? block : here.first;
         here.last = block;
     }
-    inner_node_block& to = inner_nodes_of(here.last);
-    to.nodes[to.count++] = {node, id};
+    inner_node_block& block = inner_nodes_of(here.last);
+    block.nodes[block.count++] = {node, id};
     return true;
 }
 

@@ -63,9 +63,9 @@ std::uint32_t find_by_gnu_hash(const symbol_tables& in, const char* name) noexce
     std::uint32_t index = buckets[hash % buckets_count];
     if (index < first_symbol) return 0;
     for (;; ++index) {
-        const std::uint32_t at = hashes[index - first_symbol];
-        if ((at | 1) == (hash | 1) && is_function(in, index, name)) return index;
-        if ((at & 1) != 0) return 0;
+        const std::uint32_t entry_hash = hashes[index - first_symbol];
+        if ((entry_hash | 1) == (hash | 1) && is_function(in, index, name)) return index;
+        if ((entry_hash & 1) != 0) return 0;
     }
 }
 

@@ -95,7 +95,7 @@ bool other_threads_are_quiescent(std::chrono::milliseconds limit) noexcept {
         do {
             nanosleep(&pause, nullptr);
             const bool all = std::all_of(threads->begin(), threads->end(),
-                                         [&](const other_thread& each) { return in_time() && is_quiescent(each); });
+                                         [&](const other_thread& thread) { return in_time() && is_quiescent(thread); });
             in_a_row = all ? in_a_row + 1 : 0;
             if (in_a_row == 2) return true;
         } while (in_time());

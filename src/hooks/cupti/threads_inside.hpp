@@ -53,7 +53,7 @@ private:
     }
     std::uint64_t sum(std::atomic<std::uint64_t> share::*count) const noexcept {
         std::uint64_t all = 0;
-        for (const share& each : shares_) all += (each.*count).load();
+        for (const share& part : shares_) all += (part.*count).load();
         return all;
     }
 

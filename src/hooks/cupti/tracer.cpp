@@ -19,7 +19,7 @@ namespace {
 
 struct activity_kind {
     std::uint32_t number;
-    activity of;
+    activity group;
 };
 constexpr activity_kind activity_kinds[] = {
     {layout::kind_concurrent_kernel, activity::kernels},
@@ -44,10 +44,10 @@ cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
     library_opened_ = open_cupti(options.library, options.toolkits, cupti_);
 }
 
-outcome cupti_tracer::failed(const char* what, CUptiResult result) const {
+outcome cupti_tracer::failed(const char* action, CUptiResult result) const {
     const char* text = nullptr;
     if (cupti_.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
-    std::string line = std::string{what} + ": " + text + " (" + std::to_string(result) + ")";
+    std::string line = std::string{action} + ": " + text + " (" + std::to_string(result) + ")";
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
         line += "; another profiler has CUPTI: Nsight, cuda-gdb, or in the program torch.profiler or Triton's Proton";
     }
@@ -120,12 +120,13 @@ outcome cupti_tracer::observe_profiler_calls(void (*on_call)(bool starts) noexce
     return {};
 }
 
-outcome cupti_tracer::attach(std::uint32_t epoch, activity_set what, bool whole_graphs, bool runtime_calls) noexcept {
+outcome cupti_tracer::attach(std::uint32_t epoch, activity_set activities, bool whole_graphs,
+                             bool runtime_calls) noexcept {
     if (!library_opened_.ok()) return library_opened_;
     if (callbacks.is_left) return outcome::failed(process_ends);
     if (attached_) return {};
     if (outcome subscribed = subscribe(); !subscribed.ok()) return subscribed;
-    what_ = what;
+    activities_ = activities;
     runtime_calls_ = runtime_calls;
     must_not_finalize_ = must_not_finalize_ || runtime_calls_;
     {
@@ -166,7 +167,7 @@ outcome cupti_tracer::enable(bool whole_graphs) noexcept {
     if (result != CUPTI_SUCCESS) return failed("cuptiEnableCallback", result);
     result = enable_records();
     if (result != CUPTI_SUCCESS) return failed("cuptiActivityEnable", result);
-    whole_graphs_ = whole_graphs && what_.has(activity::kernels) && cupti_.enable(graph_kind) == CUPTI_SUCCESS;
+    whole_graphs_ = whole_graphs && activities_.has(activity::kernels) && cupti_.enable(graph_kind) == CUPTI_SUCCESS;
     must_not_finalize_ = must_not_finalize_ || whole_graphs_;
     return {};
 }
@@ -176,12 +177,12 @@ CUptiResult cupti_tracer::enable_calls() noexcept {
     CUptiResult refusal = CUPTI_SUCCESS;
     bool any = false;
     for (const launch_call& call : launch_calls) {
-        if (!is_recorded(call.kind, what_) || !observes_domain_of(call)) continue;
+        if (!is_recorded(call.kind, activities_) || !observes_domain_of(call)) continue;
         const CUptiResult result = switch_call(call, true);
         any = any || result == CUPTI_SUCCESS;
         if (result != CUPTI_SUCCESS) refusal = result;
     }
-    if (what_.has(activity::graph_nodes)) switch_graph_nodes(true);
+    if (activities_.has(activity::graph_nodes)) switch_graph_nodes(true);
     bool reports_unloading = true;
     for (const CUpti_CallbackIdResource event : unloading) {
         reports_unloading =
@@ -200,7 +201,7 @@ CUptiResult cupti_tracer::enable_records() noexcept {
     if (result != CUPTI_SUCCESS) result = cupti_.enable(device_kind);
     for (const activity_kind& kind : activity_kinds) {
         if (result != CUPTI_SUCCESS) break;
-        if (what_.has(kind.of)) result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind.number));
+        if (activities_.has(kind.group)) result = cupti_.enable(static_cast<CUpti_ActivityKind>(kind.number));
     }
     return result;
 }
@@ -244,7 +245,7 @@ void cupti_tracer::stop_recording() noexcept {
     if (!may_be_called()) return;
     (void)cupti_.disable(device_kind);
     for (const activity_kind& kind : activity_kinds) {
-        if (what_.has(kind.of)) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind.number));
+        if (activities_.has(kind.group)) (void)cupti_.disable(static_cast<CUpti_ActivityKind>(kind.number));
     }
     if (whole_graphs_) (void)cupti_.disable(graph_kind);
 }
@@ -263,9 +264,10 @@ void cupti_tracer::disable() noexcept {
     stream_key_lookup.store(nullptr);
     for (const launch_call& call : launch_calls) {
         const bool is_observed = observes_graphs_ && defines_graph(call.kind);
-        if ((is_recorded(call.kind, what_) || is_observed) && observes_domain_of(call)) (void)switch_call(call, false);
+        if ((is_recorded(call.kind, activities_) || is_observed) && observes_domain_of(call))
+            (void)switch_call(call, false);
     }
-    if (what_.has(activity::graph_nodes) || observes_graphs_) switch_graph_nodes(false);
+    if (activities_.has(activity::graph_nodes) || observes_graphs_) switch_graph_nodes(false);
     for (const CUpti_CallbackIdResource event : unloading) {
         (void)switch_callback(CUPTI_CB_DOMAIN_RESOURCE, event, false);
     }

@@ -42,8 +42,8 @@ public:
     cupti_tracer(const cupti_tracer&) = delete;
     cupti_tracer& operator=(const cupti_tracer&) = delete;
 
-    // Starts recording the activities `what` under the epoch `epoch`. After a failure nothing is attached, and CUPTI is
-    // as it was before the call.
+    // Starts recording the activities `activities` under the epoch `epoch`. After a failure nothing is attached, and
+    // CUPTI is as it was before the call.
     //
     // `whole_graphs`: a launch of a CUDA graph becomes one record, if this CUPTI supports that. REQUIRES: no graph was
     // instantiated before in this process; otherwise the next launch of that graph crashes.
@@ -53,7 +53,7 @@ public:
     // REQUIRES: CUPTI may stay in the process, because it is not finalized from then on. The reason: when a callback is
     // switched on or off while its runtime call is under way, CUPTI may leave a hook in the runtime. After a finalize
     // that hook would write to memory that CUPTI has freed (docs/internals/reliability.md).
-    outcome attach(std::uint32_t epoch, activity_set what = activity_set::all(), bool whole_graphs = false,
+    outcome attach(std::uint32_t epoch, activity_set activities = activity_set::all(), bool whole_graphs = false,
                    bool runtime_calls = false) noexcept;
 
     // Calls `on_call` for cudaProfilerStart (true) and cudaProfilerStop (false), inside the call, on the thread that
@@ -148,7 +148,7 @@ private:
     outcome enable(bool whole_graphs) noexcept;
     CUptiResult enable_calls() noexcept;
     CUptiResult enable_records() noexcept;
-    outcome failed(const char* what, CUptiResult result) const;
+    outcome failed(const char* action, CUptiResult result) const;
     bool may_be_called() const noexcept;
     // REQUIRES: asking_ is held.
     void flush_alone(bool forced) noexcept;
@@ -173,7 +173,7 @@ private:
     // Held while a buffer is read or CUPTI is finalized, because finalizing frees the kernel names.
     std::mutex reading_;
     std::uint64_t unreadable_until_ = 0;  // buffer uses up to this number cannot be read: CUPTI was finalized since
-    activity_set what_;
+    activity_set activities_;
     // Read by the thread that begins a capture, perhaps while another thread attaches again. That thread then sets the
     // capture's properties once more.
     std::atomic<bool> runtime_calls_{false};

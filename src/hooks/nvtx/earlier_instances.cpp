@@ -53,19 +53,20 @@ std::pair<std::uintptr_t, std::uintptr_t> read_only_part(const dl_phdr_info& obj
                                                          std::uintptr_t end) noexcept {
     for (int i = 0; i < object.dlpi_phnum; ++i) {
         const ElfW(Phdr)& part = object.dlpi_phdr[i];
-        const std::uintptr_t from = object.dlpi_addr + part.p_vaddr;
-        if (part.p_type != PT_GNU_RELRO || from < begin || from >= end) continue;
-        return {from, std::min<std::uintptr_t>(from + part.p_memsz, end)};
+        const std::uintptr_t first_address = object.dlpi_addr + part.p_vaddr;
+        if (part.p_type != PT_GNU_RELRO || first_address < begin || first_address >= end) continue;
+        return {first_address, std::min<std::uintptr_t>(first_address + part.p_memsz, end)};
     }
     return {end, end};
 }
 
 // The instance looked for a tool, and none of its functions leads to one.
-bool is_without_tool(const words& at, const dl_phdr_info& object) noexcept {
-    return static_cast<std::uint32_t>(at[init_state]) == init_state_complete &&
-           has_address(object, at[get_module_function_table], PF_X) &&
-           has_address(object, at[set_injection_version], PF_X) &&
-           std::all_of(at.begin() + first_function, at.end(), [](std::uint64_t function) { return function == 0; });
+bool is_without_tool(const words& table, const dl_phdr_info& object) noexcept {
+    return static_cast<std::uint32_t>(table[init_state]) == init_state_complete &&
+           has_address(object, table[get_module_function_table], PF_X) &&
+           has_address(object, table[set_injection_version], PF_X) &&
+           std::all_of(table.begin() + first_function, table.end(),
+                       [](std::uint64_t function) { return function == 0; });
 }
 
 // Once more, by what the instance itself says: the table's first entry is where the function was found.
@@ -112,9 +113,9 @@ private:
             const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
             const std::uintptr_t end = begin + segment.p_filesz;
             // Most of it is read-only by now, in front or, from some linkers, behind.
-            const auto [from, to] = read_only_part(object, begin, end);
-            look_at_written(object, begin, from);
-            look_at_written(object, to, end);
+            const auto [first, last] = read_only_part(object, begin, end);
+            look_at_written(object, begin, first);
+            look_at_written(object, last, end);
         }
     }
 
@@ -123,8 +124,8 @@ private:
     void look_at_written(const dl_phdr_info& object, std::uintptr_t begin, std::uintptr_t end) {
         constexpr std::size_t most_pages = 4096;
         std::vector<std::uint64_t> states;
-        for (std::uintptr_t at = begin; at < end;) {
-            const std::uintptr_t first = at / page_;
+        for (std::uintptr_t address = begin; address < end;) {
+            const std::uintptr_t first = address / page_;
             const std::size_t count = std::min((end - 1) / page_ - first + 1, most_pages);
             states.resize(count);
             const auto bytes = static_cast<ssize_t>(count * sizeof(std::uint64_t));
@@ -141,26 +142,26 @@ private:
                     ++i;
                     continue;
                 }
-                const std::size_t from = i;
+                const std::size_t run_begin = i;
                 while (i < count && may_have_one(i)) ++i;
-                look_at(object, std::max(at, (first + from) * page_), std::min(end, (first + i) * page_));
+                look_at(object, std::max(address, (first + run_begin) * page_), std::min(end, (first + i) * page_));
             }
-            at = (first + count) * page_;
+            address = (first + count) * page_;
         }
     }
 
     // By way of the kernel: the program may have taken the access to some pages away.
     void look_at(const dl_phdr_info& object, std::uintptr_t begin, std::uintptr_t end) {
         constexpr std::size_t word_size = sizeof(std::uint64_t);
-        for (std::uintptr_t at = (begin + word_size - 1) & ~std::uintptr_t{word_size - 1};
-             at + words_checked * word_size <= end;) {
-            const std::size_t wanted = std::min(end - at, buffer_.size() * word_size);
-            const iovec to{buffer_.data(), wanted};
-            const iovec from{reinterpret_cast<void*>(at), wanted};
-            const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+        for (std::uintptr_t address = (begin + word_size - 1) & ~std::uintptr_t{word_size - 1};
+             address + words_checked * word_size <= end;) {
+            const std::size_t wanted = std::min(end - address, buffer_.size() * word_size);
+            const iovec local{buffer_.data(), wanted};
+            const iovec remote{reinterpret_cast<void*>(address), wanted};
+            const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
             const std::size_t count = got <= 0 ? 0 : static_cast<std::size_t>(got) / word_size;
             if (count < words_checked) {  // pages without access
-                at = (at & ~(page_ - 1)) + page_;
+                address = (address & ~(page_ - 1)) + page_;
                 continue;
             }
             const std::size_t last = count - words_checked;
@@ -170,12 +171,12 @@ private:
                     buffer_[i + version] != NVTX_VERSION) {
                     continue;
                 }
-                words here{};
-                std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(i), words_checked, here.begin());
-                if (!is_without_tool(here, object)) continue;
-                found.push_back({name_of(object), attach(at + i * word_size, here[get_module_function_table])});
+                words copied{};
+                std::copy_n(buffer_.begin() + static_cast<std::ptrdiff_t>(i), words_checked, copied.begin());
+                if (!is_without_tool(copied, object)) continue;
+                found.push_back({name_of(object), attach(address + i * word_size, copied[get_module_function_table])});
             }
-            at += (last + 1) * word_size;
+            address += (last + 1) * word_size;
         }
     }
 
@@ -192,8 +193,8 @@ struct places {
     int of_libprof = -1;
 };
 
-int note_place(dl_phdr_info* object, std::size_t, void* to) {
-    auto& seen = *static_cast<places*>(to);
+int note_place(dl_phdr_info* object, std::size_t, void* argument) {
+    auto& seen = *static_cast<places*>(argument);
     if (seen.linker != 0 && object->dlpi_addr == seen.linker) seen.of_linker = seen.count;
     if (has_address(*object, reinterpret_cast<std::uintptr_t>(&is_loaded_late), 0)) seen.of_libprof = seen.count;
     ++seen.count;

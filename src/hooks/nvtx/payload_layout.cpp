@@ -115,18 +115,18 @@ text_form form_of(const nvtxPayloadSchemaEntry_t& entry) noexcept {
         return flags == 0 ? text_form::registered : text_form::none;
     }
     const bool is_pointer = (flags & NVTX_PAYLOAD_ENTRY_FLAG_POINTER) != 0;
-    const text_form there = is_pointer ? text_form::pointer : text_form::embedded;
+    const text_form string_form = is_pointer ? text_form::pointer : text_form::embedded;
     const bool is_text = is_string(entry.type) || is_character(entry.type);
     if (!is_text || (flags & ~(array_flags | NVTX_PAYLOAD_ENTRY_FLAG_POINTER)) != 0) return text_form::none;
     const bool has_length = entry.arrayOrUnionDetail != 0;
     switch (flags & array_flags) {
         case 0:
             if (!is_string(entry.type)) return text_form::none;
-            return has_length ? there : text_form::pointer;
+            return has_length ? string_form : text_form::pointer;
         case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_FIXED_SIZE:
-            return has_length ? there : text_form::none;
+            return has_length ? string_form : text_form::none;
         case NVTX_PAYLOAD_ENTRY_FLAG_ARRAY_ZERO_TERMINATED:
-            return is_string(entry.type) && has_length ? text_form::none : there;
+            return is_string(entry.type) && has_length ? text_form::none : string_form;
         default:
             return text_form::none;
     }

@@ -30,24 +30,24 @@ std::size_t first_slot(std::uint64_t key) noexcept { return (key * 0x9E3779B97F4
 static_assert(std::tuple_size_v<decltype(slots)> == 1U << 10);
 
 const payload_layout* find(std::uint64_t key) noexcept {
-    std::size_t at = first_slot(key);
-    for (std::size_t i = 0; i < slots.size(); ++i, at = (at + 1) % slots.size()) {
+    std::size_t slot = first_slot(key);
+    for (std::size_t i = 0; i < slots.size(); ++i, slot = (slot + 1) % slots.size()) {
         // acquire: pairs with keep()'s release.
-        const std::uint64_t found = slots[at].key.load(std::memory_order_acquire);
-        if (found == key) return &slots[at].layout;
+        const std::uint64_t found = slots[slot].key.load(std::memory_order_acquire);
+        if (found == key) return &slots[slot].layout;
         // relaxed: a schema that is being registered just now may be missed once.
-        if (found == 0 && !slots[at].is_taken.load(std::memory_order_relaxed)) return nullptr;
+        if (found == 0 && !slots[slot].is_taken.load(std::memory_order_relaxed)) return nullptr;
     }
     return nullptr;
 }
 
 bool keep(std::uint64_t key, const payload_layout& layout) noexcept {
-    std::size_t at = first_slot(key);
-    for (std::size_t i = 0; i < slots.size(); ++i, at = (at + 1) % slots.size()) {
-        if (slots[at].is_taken.exchange(true)) continue;
-        slots[at].layout = layout;
+    std::size_t slot = first_slot(key);
+    for (std::size_t i = 0; i < slots.size(); ++i, slot = (slot + 1) % slots.size()) {
+        if (slots[slot].is_taken.exchange(true)) continue;
+        slots[slot].layout = layout;
         // release: a reader that sees the key sees the layout.
-        slots[at].key.store(key, std::memory_order_release);
+        slots[slot].key.store(key, std::memory_order_release);
         return true;
     }
     return false;

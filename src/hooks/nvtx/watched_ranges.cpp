@@ -26,15 +26,15 @@ struct range_watch {
 namespace {
 
 bool is_named(std::string_view text, std::string_view name) noexcept {
-    std::size_t at = 0;
+    std::size_t index = 0;
     for (const char c : name) {
-        if (c == '#' && at < text.size() && is_digit(text[at])) {
-            while (at < text.size() && is_digit(text[at])) ++at;
-        } else if (at == text.size() || text[at++] != c) {
+        if (c == '#' && index < text.size() && is_digit(text[index])) {
+            while (index < text.size() && is_digit(text[index])) ++index;
+        } else if (index == text.size() || text[index++] != c) {
             return false;
         }
     }
-    return at == text.size() || at == split_torch_text(text).name.size();
+    return index == text.size() || index == split_torch_text(text).name.size();
 }
 
 // All that were ever installed, the latest first.
@@ -52,11 +52,11 @@ void leave_ranges_of(std::uint64_t thread) noexcept {
 }
 
 bool is_on_its_thread(range_watch::entry& entry) noexcept {
-    const std::uint64_t here = number_of_this_thread();
+    const std::uint64_t thread = number_of_this_thread();
     std::uint64_t its = entry.thread.load();
-    if (its == here) return true;
+    if (its == thread) return true;
     if (its != 0 || !observe_end_of_this_thread(leave_ranges_of)) return false;
-    return entry.thread.compare_exchange_strong(its, here);
+    return entry.thread.compare_exchange_strong(its, thread);
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ bool observe_push(range_watch& watch, std::uint32_t domain, const nvtxEventAttri
             if (where == nullptr) return false;
             const std::uint32_t name = number_of(event->message.registered);
             if (!is_passing(name)) return observe_push(watch, domain, where->names().text(name));
-            const region::name_use here(*where);
+            const region::name_use use(*where);
             return observe_push(watch, domain, where->name_text(name));
         }
         case NVTX_MESSAGE_TYPE_ASCII:

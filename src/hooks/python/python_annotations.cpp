@@ -79,27 +79,27 @@ void without_interpreter(TCall call) noexcept {
     if (state != nullptr) python.restore_thread(state);
 }
 
-bool is_a(void* what, void* type) noexcept {
-    const object own(python.type_of(what));
+bool is_a(void* instance, void* type) noexcept {
+    const object own(python.type_of(instance));
     return own.get() == type;
 }
 
-bool derives_from(void* what, void* type) noexcept {
-    const object own(python.type_of(what));
+bool derives_from(void* instance, void* type) noexcept {
+    const object own(python.type_of(instance));
     return own && python.is_subtype(own.get(), type) != 0;
 }
 
 // The text of a str or of bytes; false for anything else.
-bool read_text(void* from, std::string& out) {
-    if (from == nullptr) return false;
-    const bool is_text = derives_from(from, python.str_type);
-    if (!is_text && !is_a(from, python.bytes_type)) return false;
+bool read_text(void* text, std::string& out) {
+    if (text == nullptr) return false;
+    const bool is_text = derives_from(text, python.str_type);
+    if (!is_text && !is_a(text, python.bytes_type)) return false;
     if (is_text) {
-        const object encoded(python.encoded(from, "utf-8", "replace"));
+        const object encoded(python.encoded(text, "utf-8", "replace"));
         if (!encoded) return false;
         out.assign(python.bytes(encoded.get()), static_cast<std::size_t>(python.byte_count(encoded.get())));
     } else {
-        out.assign(python.bytes(from), static_cast<std::size_t>(python.byte_count(from)));
+        out.assign(python.bytes(text), static_cast<std::size_t>(python.byte_count(text)));
     }
     return true;
 }
@@ -169,11 +169,11 @@ bool read_decorated(void* frame, std::string& module) {
 
 // Whether the framework made the annotation itself (for compilation, for its calls), and not the program.
 bool is_of_framework() {
-    void* const here = python.frame();
-    if (here == nullptr) return false;
-    python.retain(here);
+    void* const current = python.frame();
+    if (current == nullptr) return false;
+    python.retain(current);
     std::string module;
-    for (object frame(here); frame && frame.get() != python.none;
+    for (object frame(current); frame && frame.get() != python.none;
          frame = object(python.attribute(frame.get(), "f_back"))) {
         module = module_of_frame(frame.get());
         if (module != python.own_module || read_decorated(frame.get(), module)) break;
@@ -312,7 +312,7 @@ void end(stage& ended) noexcept {
 }
 
 // The framework's context manager with a stage around it; null, without an error, if there is none to be made.
-object make_stage(void* of, const given_arguments& given) {
+object make_stage(void* range, const given_arguments& given) {
     std::string event;
     auto made = std::make_unique<stage>();
     if (!read_text(given.at(2, "event"), event) || !read_text(given.at(1, "fun_name"), made->name))
@@ -325,7 +325,7 @@ object make_stage(void* of, const given_arguments& given) {
     const object capsule(around ? python.capsule(made.get(), of_stage, destroy_stage) : nullptr);
     if (!capsule) return object(nullptr);
     (void)made.release();
-    const bool is_whole = python.set_attribute(around.get(), "of", of) == 0 &&
+    const bool is_whole = python.set_attribute(around.get(), "of", range) == 0 &&
                           python.set_attribute(around.get(), "state", capsule.get()) == 0;
     return is_whole ? std::move(around) : object(nullptr);
 }
@@ -345,8 +345,8 @@ void* call_stage(void*, void* const* arguments, std::ptrdiff_t count, void* name
 
 // Calls a method of the context manager within `self`.
 object call_inner(void* self, const char* method, const given_arguments& given) noexcept {
-    const object of(python.attribute(self, "of"));
-    const object bound(of ? python.attribute(of.get(), method) : nullptr);
+    const object stage(python.attribute(self, "of"));
+    const object bound(stage ? python.attribute(stage.get(), method) : nullptr);
     if (!bound) return object(nullptr);
     return object(python.call(bound.get(), given.values, static_cast<std::size_t>(given.count), given.names));
 }

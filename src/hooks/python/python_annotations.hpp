@@ -16,7 +16,7 @@ struct prof_annotation_runtime {
     void (*release)(void*);                                                                 // Py_DecRef
     void* (*call)(void* callable, void* const* arguments, std::size_t count, void* names);  // PyObject_Vectorcall
     void* (*type_of)(void*);                                                                // PyObject_Type
-    int (*is_subtype)(void* type, void* of);                                                // PyType_IsSubtype
+    int (*is_subtype)(void* type, void* base);                                              // PyType_IsSubtype
     void (*clear_error)();                                                                  // PyErr_Clear
     int (*error_is)(void* types);                                                           // PyErr_ExceptionMatches
     void* (*no_memory)();                                                                   // PyErr_NoMemory

@@ -109,18 +109,18 @@ bool is_off = false;  // in a DataLoader's worker, and at the end
 calls_of_this_thread& calls_here() {
     calls_of_this_thread* const object = thread_object<calls_of_this_thread>::here();
     if (object == nullptr) throw std::bad_alloc();
-    calls_of_this_thread& here = *object;
+    calls_of_this_thread& calls = *object;
     const std::uint32_t now = epoch_of_calls.load(std::memory_order_relaxed);
-    if (here.epoch != now) {
-        if (here.thread.number == 0) here.thread.number = ++thread_numbers;
-        here.thread.is_main = gettid() == getpid();
-        here.count = here.beyond = here.depth = 0;
-        here.has_range = {};
-        here.outermost = nullptr;
-        here.begun = nullptr;
-        here.epoch = now;
+    if (calls.epoch != now) {
+        if (calls.thread.number == 0) calls.thread.number = ++thread_numbers;
+        calls.thread.is_main = gettid() == getpid();
+        calls.count = calls.beyond = calls.depth = 0;
+        calls.has_range = {};
+        calls.outermost = nullptr;
+        calls.begun = nullptr;
+        calls.epoch = now;
     }
-    return here;
+    return calls;
 }
 
 // A phase may wait for a window to open; other threads run meanwhile.
@@ -167,8 +167,8 @@ python_reference variable(python_object name) noexcept {  // of the call that be
 
 bool is_of(python_object object, python_object type, bool or_subtype = false) noexcept {
     if (object == nullptr) return false;
-    const python_reference of{python, python.type(object)};
-    return of.get() == type || (or_subtype && of && python.is_subtype(of.get(), type) != 0);
+    const python_reference object_type{python, python.type(object)};
+    return object_type.get() == type || (or_subtype && object_type && python.is_subtype(object_type.get(), type) != 0);
 }
 
 // An attribute that is the object's own: borrowed from the object, or null.
@@ -187,8 +187,8 @@ bool number_of(python_object object, long long& out) noexcept {
 }
 
 python_event event_of(const void* code) noexcept {
-    for (const prof_python_code* at = runtime.codes; at != runtime.codes + runtime.code_count; ++at) {
-        if (at->code == code) return static_cast<python_event>(at->event);
+    for (const prof_python_code* entry = runtime.codes; entry != runtime.codes + runtime.code_count; ++entry) {
+        if (entry->code == code) return static_cast<python_event>(entry->event);
     }
     return python_event::none;
 }
@@ -292,8 +292,8 @@ struct compiled_name {
 
 // The name of a function that is compiled. Dynamo puts a function of its own around a module's call.
 compiled_name name_of_code(python_object code, python_object variables) {
-    const auto attribute = [](python_object of, const char* name) {
-        return python_reference{python, python.attribute(of, name)};
+    const auto attribute = [](python_object object, const char* name) {
+        return python_reference{python, python.attribute(object, name)};
     };
     const auto ends = [](std::string_view text, std::string_view end) {
         return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
@@ -318,8 +318,9 @@ compiled_name name_of_code(python_object code, python_object variables) {
     compiled_name found;
     found.name = text_of(python, name ? name.get() : plain.get());
     constexpr std::string_view locals = "<locals>.";
-    for (std::size_t at = found.name.find(locals); at != std::string::npos; at = found.name.find(locals, at))
-        found.name.erase(at, locals.size());
+    for (std::size_t position = found.name.find(locals); position != std::string::npos;
+         position = found.name.find(locals, position))
+        found.name.erase(position, locals.size());
     std::string_view path = text_of(python, file.get());
     path.remove_prefix(path.rfind('/') + 1);
     found.name.append(" (").append(path).append(")");
@@ -334,14 +335,14 @@ public:
     void add(const compiled_name& compiled, std::string_view reason) {
         std::string line;
         bool is_gap = false;
-        for (const char each : reason) {
-            if (each == ' ' || (each >= '\t' && each <= '\r') || each == '\0') {
+        for (const char character : reason) {
+            if (character == ' ' || (character >= '\t' && character <= '\r') || character == '\0') {
                 is_gap = !line.empty();
                 continue;
             }
             if (line.size() >= longest) break;
             if (std::exchange(is_gap, false)) line += ' ';
-            line += each;
+            line += character;
         }
         while (!line.empty() && line.size() >= longest && (line.back() & 0xC0) == 0x80) line.pop_back();
         const std::tuple key{compiled.name, compiled.line, line};
@@ -351,12 +352,12 @@ public:
         }
         ++counts_[key];
         std::string text;
-        for (const auto& each : order_) {
-            const auto found = counts_.find(each);
+        for (const auto& entry : order_) {
+            const auto found = counts_.find(entry);
             if (found == counts_.end()) continue;
             if (!text.empty()) text += '\n';
-            text += std::get<0>(each) + "\t" + std::to_string(std::get<1>(each)) + "\t" +
-                    std::to_string(found->second) + "\t" + std::get<2>(each);
+            text += std::get<0>(entry) + "\t" + std::to_string(std::get<1>(entry)) + "\t" +
+                    std::to_string(found->second) + "\t" + std::get<2>(entry);
         }
         (void)prof_keep_text("torch_recompilations", text.c_str());
     }
@@ -382,9 +383,9 @@ compiled_name what_is_compiled(python_event event) {
             const python_reference trigger = variable(known_names().trigger);
             std::string name{text_of(python, own_attribute(trigger.get(), "_name_"))};
             if (name.empty()) name = "compilation";
-            for (char& each : name) {
-                if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-                if (each == '_') each = ' ';
+            for (char& character : name) {
+                if (character >= 'A' && character <= 'Z') character = static_cast<char>(character - 'A' + 'a');
+                if (character == '_') character = ' ';
             }
             return {name, 0};
         }
@@ -404,12 +405,12 @@ compiled_name what_is_compiled(python_event event) {
 
 // ---- Phases ----
 
-call_under_way* enter(calls_of_this_thread& here, const void* code, phase kind) noexcept {
-    if (here.count == calls_of_this_thread::most) {
-        ++here.beyond;
+call_under_way* enter(calls_of_this_thread& calls, const void* code, phase kind) noexcept {
+    if (calls.count == calls_of_this_thread::most) {
+        ++calls.beyond;
         return nullptr;
     }
-    call_under_way& call = here.calls[here.count++];
+    call_under_way& call = calls.calls[calls.count++];
     call = {};
     call.code = code;
     call.kind = kind;
@@ -417,21 +418,21 @@ call_under_way* enter(calls_of_this_thread& here, const void* code, phase kind) 
 }
 
 // The kind of the innermost call around, but for compiled functions.
-phase kind_around(const calls_of_this_thread& here) noexcept {
-    for (std::uint32_t at = here.count; at-- > 0;) {
-        if (here.calls[at].kind != phase::compiled) return here.calls[at].kind;
+phase kind_around(const calls_of_this_thread& calls) noexcept {
+    for (std::uint32_t index = calls.count; index-- > 0;) {
+        if (calls.calls[index].kind != phase::compiled) return calls.calls[index].kind;
     }
     return phase::none;
 }
 
-bool is_in_compiled(const calls_of_this_thread& here) noexcept {
-    return std::any_of(here.calls.begin(), here.calls.begin() + here.count,
-                       [](const call_under_way& each) { return each.kind == phase::compiled; });
+bool is_in_compiled(const calls_of_this_thread& calls) noexcept {
+    return std::any_of(calls.calls.begin(), calls.calls.begin() + calls.count,
+                       [](const call_under_way& open_call) { return open_call.kind == phase::compiled; });
 }
 
-call_under_way* suspendable(calls_of_this_thread& here) noexcept {
-    for (std::uint32_t at = here.count; at-- > 0;) {
-        if (here.calls[at].kind != phase::compiled) return &here.calls[at];
+call_under_way* suspendable(calls_of_this_thread& calls) noexcept {
+    for (std::uint32_t index = calls.count; index-- > 0;) {
+        if (calls.calls[index].kind != phase::compiled) return &calls.calls[index];
     }
     return nullptr;
 }
@@ -451,18 +452,18 @@ bool is_in_closure(phase kind) noexcept {
 
 // Begins a call. A module's call inside another module's does not come here. `subject`: the iterator, optimizer or
 // compiled function.
-void begin(calls_of_this_thread& here, const void* code, phase kind, python_object subject, std::uint32_t category) {
-    const phase outer = kind_around(here);
-    const bool is_within_compiled = is_in_compiled(here);
-    call_under_way* const around = suspendable(here);
-    call_under_way* const call = enter(here, code, kind);
+void begin(calls_of_this_thread& calls, const void* code, phase kind, python_object subject, std::uint32_t category) {
+    const phase outer = kind_around(calls);
+    const bool is_within_compiled = is_in_compiled(calls);
+    call_under_way* const around = suspendable(calls);
+    call_under_way* const call = enter(calls, code, kind);
     if (call == nullptr || is_off) return;
     call->subject = subject;
     if (outer == phase::compilation) return;  // the compiler traces: what it calls does not run
     if (kind == phase::compiled) {
         if (outer != phase::none) return;
-        if (!steps().begin_compiled(here.thread, subject) && !steps().has_optimizers())
-            steps().call(here.thread, !has_gradients());
+        if (!steps().begin_compiled(calls.thread, subject) && !steps().has_optimizers())
+            steps().call(calls.thread, !has_gradients());
         return;
     }
     const bool is_part_of_backward = outer == phase::backward || outer == phase::recompute || is_in_backward();
@@ -472,15 +473,16 @@ void begin(calls_of_this_thread& here, const void* code, phase kind, python_obje
     } else if (outer == phase::none && kind != phase::compilation) {
         const bool is_call_of_compiled = is_within_compiled && !steps().has_optimizers();
         if (kind == phase::data) {
-            if (steps().is_begun_by_fetch(here.thread, has_gradients()) && !is_at_end(subject)) steps().begin_fetched();
+            if (steps().is_begun_by_fetch(calls.thread, has_gradients()) && !is_at_end(subject))
+                steps().begin_fetched();
         } else if (is_module_phase(kind)) {
-            if (!is_call_of_compiled) steps().call(here.thread, kind == phase::evaluation);
+            if (!is_call_of_compiled) steps().call(calls.thread, kind == phase::evaluation);
         } else if (kind == phase::zero_grad) {
-            steps().zero_grad(here.thread, subject);
+            steps().zero_grad(calls.thread, subject);
         } else if (kind == phase::backward) {
-            steps().backward(here.thread);
+            steps().backward(calls.thread);
         } else if (kind == phase::optimizer && subject != nullptr) {
-            steps().begin_optimizer(here.thread, subject);
+            steps().begin_optimizer(calls.thread, subject);
         }
     } else if (outer == phase::optimizer && is_in_closure(kind)) {
         if (around->is_open) {
@@ -494,32 +496,32 @@ void begin(calls_of_this_thread& here, const void* code, phase kind, python_obje
     open_phase(*call, kind == phase::backward ? category : 0);
 }
 
-void begin_compilation(calls_of_this_thread& here, const void* code, const compiled_name& compiled) {
-    begin(here, code, phase::compilation, nullptr, 0);
-    call_under_way* const call = here.top();
-    if (call == nullptr || call->code != code || !call->is_open || here.beyond != 0) return;
+void begin_compilation(calls_of_this_thread& calls, const void* code, const compiled_name& compiled) {
+    begin(calls, code, phase::compilation, nullptr, 0);
+    call_under_way* const call = calls.top();
+    if (call == nullptr || call->code != code || !call->is_open || calls.beyond != 0) return;
     call->has_name = true;
     if (!push(compiled.name.c_str(), 0)) call->has_name = false;
 }
 
-void begin_step(calls_of_this_thread& here, const void* code, python_object optimizer) {
-    const bool is_nested = kind_around(here) == phase::optimizer;
-    const bool is_traced = kind_around(here) == phase::compilation;
-    begin(here, code, phase::optimizer, optimizer, 0);
-    if (!is_off && !is_traced && optimizer != nullptr) steps().step(here.thread, optimizer, is_nested);
+void begin_step(calls_of_this_thread& calls, const void* code, python_object optimizer) {
+    const bool is_nested = kind_around(calls) == phase::optimizer;
+    const bool is_traced = kind_around(calls) == phase::compilation;
+    begin(calls, code, phase::optimizer, optimizer, 0);
+    if (!is_off && !is_traced && optimizer != nullptr) steps().step(calls.thread, optimizer, is_nested);
 }
 
 // Ends the innermost call.
-void finish(calls_of_this_thread& here) noexcept {
-    call_under_way& call = here.calls[here.count - 1];
+void finish(calls_of_this_thread& calls) noexcept {
+    call_under_way& call = calls.calls[calls.count - 1];
     if (std::exchange(call.has_name, false)) pop();
     if (std::exchange(call.is_open, false)) pop();
     const bool has_suspended = call.has_suspended;
-    if (call.kind == phase::compiled && !is_off && kind_around(here) != phase::compilation)
-        steps().end_compiled(here.thread, call.subject);
-    --here.count;
+    if (call.kind == phase::compiled && !is_off && kind_around(calls) != phase::compilation)
+        steps().end_compiled(calls.thread, call.subject);
+    --calls.count;
     if (!has_suspended) return;
-    if (call_under_way* const around = suspendable(here); around != nullptr && around->kind == phase::optimizer)
+    if (call_under_way* const around = suspendable(calls); around != nullptr && around->kind == phase::optimizer)
         open_phase(*around, continues);
 }
 
@@ -528,7 +530,7 @@ void finish(calls_of_this_thread& here) noexcept {
 struct known_module {
     const char* name = nullptr;
     void* reference = nullptr;
-    std::uint32_t what = 0;
+    std::uint32_t flags = 0;
 };
 // Never freed: a thread may still call a module when the process ends.
 struct known_modules {
@@ -563,7 +565,7 @@ std::int64_t next_sequence() noexcept {
 
 bool is_to_be_named(const known_module* module, bool is_outermost) noexcept {
     if (module == nullptr) return true;
-    return is_outermost ? module->name == nullptr : (module->what & module_is_root) != 0;
+    return is_outermost ? module->name == nullptr : (module->flags & module_is_root) != 0;
 }
 
 const known_module* find(const void* module) noexcept {
@@ -572,41 +574,41 @@ const known_module* find(const void* module) noexcept {
 }
 
 // False where call_python() is false.
-bool name_called(const calls_of_this_thread& at, void* module, bool is_outermost) noexcept {
-    const python_reference around{python, is_outermost ? nothing() : python.address(at.outermost)};
+bool name_called(const calls_of_this_thread& calls, void* module, bool is_outermost) noexcept {
+    const python_reference around{python, is_outermost ? nothing() : python.address(calls.outermost)};
     return !around || name_by_python(runtime.on_module, module, around.get());
 }
 
-void enter_module(calls_of_this_thread& at) noexcept {
-    const std::uint32_t depth = at.depth++;
-    if (depth < calls_of_this_thread::deepest) at.has_range[depth / 64] &= ~(std::uint64_t{1} << depth % 64);
+void enter_module(calls_of_this_thread& calls) noexcept {
+    const std::uint32_t depth = calls.depth++;
+    if (depth < calls_of_this_thread::deepest) calls.has_range[depth / 64] &= ~(std::uint64_t{1} << depth % 64);
 }
 
 // False where call_python() is false.
-bool begin_module(calls_of_this_thread& at, python_object module) noexcept {
-    const std::uint32_t depth = at.depth - 1;
+bool begin_module(calls_of_this_thread& calls, python_object module) noexcept {
+    const std::uint32_t depth = calls.depth - 1;
     if (depth >= calls_of_this_thread::deepest || module == nullptr) return true;
     const bool is_outermost = depth == 0;
     bool is_good = true;
-    if (is_to_be_named(find(module), is_outermost)) is_good = name_called(at, module, is_outermost);
-    if (is_outermost) at.outermost = module;
+    if (is_to_be_named(find(module), is_outermost)) is_good = name_called(calls, module, is_outermost);
+    if (is_outermost) calls.outermost = module;
     const known_module* const found = is_good ? find(module) : nullptr;
-    const char* const begun = std::exchange(at.begun, nullptr);
+    const char* const begun = std::exchange(calls.begun, nullptr);
     if (found == nullptr || found->name == nullptr || *found->name == '\0') return is_good;
-    if ((found->what & module_is_wrapped) != 0 && begun == found->name)
+    if ((found->flags & module_is_wrapped) != 0 && begun == found->name)
         return true;  // the wrapper's range stands for it
     if (push_module(found->name, next_sequence())) {
-        at.has_range[depth / 64] |= std::uint64_t{1} << depth % 64;
-        at.begun = found->name;
+        calls.has_range[depth / 64] |= std::uint64_t{1} << depth % 64;
+        calls.begun = found->name;
     }
     return true;
 }
 
-void end_module(calls_of_this_thread& at) noexcept {
-    if (at.depth == 0) return;
-    const std::uint32_t depth = --at.depth;
-    at.begun = nullptr;
-    if (depth < calls_of_this_thread::deepest && (at.has_range[depth / 64] >> depth % 64 & 1) != 0) {
+void end_module(calls_of_this_thread& calls) noexcept {
+    if (calls.depth == 0) return;
+    const std::uint32_t depth = --calls.depth;
+    calls.begun = nullptr;
+    if (depth < calls_of_this_thread::deepest && (calls.has_range[depth / 64] >> depth % 64 & 1) != 0) {
         pop_module(next_sequence());
     }
 }
@@ -638,25 +640,25 @@ bool is_step_of_optimizer(python_object method) noexcept {
     return text_of(python, name.get()) == "step";
 }
 
-void begin_compiled(calls_of_this_thread& here, const void* code) {
+void begin_compiled(calls_of_this_thread& calls, const void* code) {
     const python_reference function = variable(known_names().fn);
-    const compiled_function of = function_compiled(function.get());
-    if (of.optimizer != nullptr && is_step_of_optimizer(function.get())) {
-        begin_step(here, code, of.optimizer);
+    const compiled_function compiled = function_compiled(function.get());
+    if (compiled.optimizer != nullptr && is_step_of_optimizer(function.get())) {
+        begin_step(calls, code, compiled.optimizer);
     } else {
-        begin(here, code, phase::compiled, of.code, 0);
+        begin(calls, code, phase::compiled, compiled.code, 0);
     }
 }
 
 // The compiler traces a call of an optimizer's method: the function around is compiled with the optimizer's step.
-void meet_compiled_step(calls_of_this_thread& here) {
+void meet_compiled_step(calls_of_this_thread& calls) {
     const python_reference variable_of_compiler = variable(known_names().self), name = variable(known_names().name);
     const std::string_view method = text_of(python, name.get());
     if (method != "step" && method != "_init_group") return;
     const python_object optimizer = own_attribute(variable_of_compiler.get(), "value");
     if (!is_of(optimizer, objects.optimizer, true)) return;
-    for (std::uint32_t at = here.count; at-- > 0;) {
-        const call_under_way& call = here.calls[at];
+    for (std::uint32_t index = calls.count; index-- > 0;) {
+        const call_under_way& call = calls.calls[index];
         if (call.kind == phase::optimizer) return;
         if (call.kind == phase::compiled && call.subject != nullptr)
             return steps().meet_compiled(call.subject, optimizer);
@@ -669,12 +671,12 @@ bool is_profilers_step(python_object range) noexcept {
 }
 
 // Python's result; null, with an exception, where a call of Python code has raised one.
-python_object on_event(calls_of_this_thread& here, const void* code, python_event event) {
+python_object on_event(calls_of_this_thread& calls, const void* code, python_event event) {
     const names& name = known_names();
     switch (event) {
         case python_event::module_call: {
-            call_under_way* const top = here.beyond == 0 ? here.top() : nullptr;
-            if (runtime.on_module != nullptr) enter_module(here);
+            call_under_way* const top = calls.beyond == 0 ? calls.top() : nullptr;
+            if (runtime.on_module != nullptr) enter_module(calls);
             const bool is_within = top != nullptr && top->modules != 0;
             if (is_within && runtime.on_module == nullptr) {
                 ++top->modules;
@@ -684,14 +686,14 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
             if (is_within) {
                 ++top->modules;
             } else {
-                begin(here, code, is_evaluated(module.get()) ? phase::evaluation : phase::forward, nullptr, 0);
-                if (call_under_way* const call = here.top(); call != nullptr && here.beyond == 0) call->modules = 1;
+                begin(calls, code, is_evaluated(module.get()) ? phase::evaluation : phase::forward, nullptr, 0);
+                if (call_under_way* const call = calls.top(); call != nullptr && calls.beyond == 0) call->modules = 1;
             }
-            if (runtime.on_module != nullptr && !begin_module(here, module.get())) return nullptr;
+            if (runtime.on_module != nullptr && !begin_module(calls, module.get())) return nullptr;
             return nothing();
         }
         case python_event::fetch:
-            begin(here, code, phase::data, variable(name.self).get(), 0);
+            begin(calls, code, phase::data, variable(name.self).get(), 0);
             break;
         case python_event::backward: {
             // Gradients, retain_graph, create_graph, …
@@ -701,50 +703,50 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
                 makes = python.count(arguments.get()) > 2 && python.element(arguments.get(), 2) == objects.yes;
                 python.clear_error();
             }
-            begin(here, code, phase::backward, nullptr, makes ? makes_graph : 0);
+            begin(calls, code, phase::backward, nullptr, makes ? makes_graph : 0);
             break;
         }
         case python_event::step: {
             const python_reference arguments = variable(name.args);
             const python_object optimizer = arguments ? python.element(arguments.get(), 0) : nullptr;
             if (optimizer == nullptr) python.clear_error();
-            begin_step(here, code, optimizer);
+            begin_step(calls, code, optimizer);
             break;
         }
         case python_event::scaled_step: {
             const python_reference given = variable(name.optimizer);
             const python_object inner = own_attribute(given.get(), "optimizer");
-            begin_step(here, code, is_of(inner, objects.optimizer, true) ? inner : given.get());
+            begin_step(calls, code, is_of(inner, objects.optimizer, true) ? inner : given.get());
             break;
         }
         case python_event::zero_grad:
-            begin(here, code, phase::zero_grad, variable(name.self).get(), 0);
+            begin(calls, code, phase::zero_grad, variable(name.self).get(), 0);
             break;
         case python_event::clip_grad:
-            begin(here, code, phase::clip_grad, nullptr, 0);
+            begin(calls, code, phase::clip_grad, nullptr, 0);
             break;
         case python_event::loss_scaling:
-            begin(here, code, phase::loss_scaling, nullptr, 0);
+            begin(calls, code, phase::loss_scaling, nullptr, 0);
             break;
         case python_event::compile:
         case python_event::compile_other:
         case python_event::compile_triton:
         case python_event::precompile:
         case python_event::autotune:
-            begin_compilation(here, code, what_is_compiled(event));
+            begin_compilation(calls, code, what_is_compiled(event));
             break;
         case python_event::compiled:
-            begin_compiled(here, code);
+            begin_compiled(calls, code);
             break;
         case python_event::make_optimizer:
-            if (!is_off) steps().make(here.thread, variable(name.self).get());
+            if (!is_off) steps().make(calls.thread, variable(name.self).get());
             break;
         case python_event::make_module:
         case python_event::move_module:
         case python_event::ask_for_parameters: {
             // The compiler makes modules of its own.
-            if (event != python_event::ask_for_parameters && !is_off && kind_around(here) != phase::compilation)
-                steps().prepare(here.thread);
+            if (event != python_event::ask_for_parameters && !is_off && kind_around(calls) != phase::compilation)
+                steps().prepare(calls.thread);
             if (event == python_event::make_module || runtime.on_meeting == nullptr) return retained(objects.disable);
             const python_reference module = variable(name.self);
             if (module && find(module.get()) == nullptr && !name_by_python(runtime.on_meeting, module.get()))
@@ -755,29 +757,29 @@ python_object on_event(calls_of_this_thread& here, const void* code, python_even
             is_off = true;
             break;
         case python_event::capture_graph:
-            steps().capture(here.thread, variable(name.self).get());
+            steps().capture(calls.thread, variable(name.self).get());
             break;
         case python_event::end_capture:
-            steps().capture(here.thread, nullptr);
+            steps().capture(calls.thread, nullptr);
             break;
         case python_event::replay_graph:
-            if (here.count == 0) steps().replay(here.thread, variable(name.self).get());
+            if (calls.count == 0) steps().replay(calls.thread, variable(name.self).get());
             break;
         case python_event::enter_range:
-            if (here.count == 0 && !is_off && is_profilers_step(variable(name.self).get())) steps().mark(here.thread);
+            if (calls.count == 0 && !is_off && is_profilers_step(variable(name.self).get())) steps().mark(calls.thread);
             break;
         case python_event::step_profiler: {
             // If it records steps there is a range of that name.
             const python_reference profiler = variable(name.self);
-            if (here.count == 0 && !is_off && own_attribute(profiler.get(), "record_steps") == objects.no)
-                steps().mark(here.thread);
+            if (calls.count == 0 && !is_off && own_attribute(profiler.get(), "record_steps") == objects.no)
+                steps().mark(calls.thread);
             break;
         }
         case python_event::stop_profiler:
-            steps().end_marking(here.thread);
+            steps().end_marking(calls.thread);
             break;
         case python_event::compile_step:
-            meet_compiled_step(here);
+            meet_compiled_step(calls);
             break;
         case python_event::sampler:
         case python_event::batch_sampler:
@@ -805,20 +807,20 @@ void before_end(call_under_way& call) {
 }
 
 // `error`: what leaves the call, or null.
-void end_call(calls_of_this_thread& here, const void* code, python_event event, python_object error) {
-    if (event == python_event::module_call && runtime.on_module != nullptr) end_module(here);
-    if (here.beyond != 0) {
-        --here.beyond;
+void end_call(calls_of_this_thread& calls, const void* code, python_event event, python_object error) {
+    if (event == python_event::module_call && runtime.on_module != nullptr) end_module(calls);
+    if (calls.beyond != 0) {
+        --calls.beyond;
         return;
     }
-    call_under_way* call = here.top();
+    call_under_way* call = calls.top();
     if (call == nullptr || call->code != code) {
         // Its beginning was not observed, or the ends of those in it were not.
-        std::uint32_t at = here.count;
-        while (at != 0 && here.calls[at - 1].code != code) --at;
-        if (at == 0) return;
-        while (here.count > at) finish(here);
-        call = here.top();
+        std::uint32_t index = calls.count;
+        while (index != 0 && calls.calls[index - 1].code != code) --index;
+        if (index == 0) return;
+        while (calls.count > index) finish(calls);
+        call = calls.top();
     }
     if (call->modules > 1) {
         --call->modules;
@@ -828,8 +830,8 @@ void end_call(calls_of_this_thread& here, const void* code, python_event event, 
     const bool is_end_of_data =
         call->kind == phase::data && error != nullptr && is_of(error, objects.end_of_iteration, true);
     if (is_end_of_data) learn_length(call->subject);
-    finish(here);
-    if (is_end_of_data) steps().end_data(here.thread);
+    finish(calls);
+    if (is_end_of_data) steps().end_data(calls.thread);
 }
 
 void end_noexcept(const void* code, python_object error) noexcept {
@@ -908,19 +910,19 @@ struct monitoring_tool {
     bool are_on = false;
 
     template <typename... TArguments>
-    bool call(function what, int tool, TArguments... arguments) const noexcept {
+    bool call(function which, int tool, TArguments... arguments) const noexcept {
         const python_reference number_given{python, python.number(tool)};
-        return number_given && call_python(functions[what], number_given.get(), arguments...);
+        return number_given && call_python(functions[which], number_given.get(), arguments...);
     }
     bool set(int tool, bool to_on) const noexcept {
         bool is_good = true;
-        for (const prof_python_code* at = runtime.codes; at != runtime.codes + runtime.code_count; ++at) {
-            if (at->code == nullptr) continue;
-            const auto event = static_cast<python_event>(at->event);
+        for (const prof_python_code* code = runtime.codes; code != runtime.codes + runtime.code_count; ++code) {
+            if (code->code == nullptr) continue;
+            const auto event = static_cast<python_event>(code->event);
             if (event >= python_event::sampler) continue;
             const int mask = events[0] | (has_end(event) ? events[1] : 0);
             const python_reference given{python, python.number(to_on ? mask : 0)};
-            is_good = given && call(set_local_events, tool, const_cast<void*>(at->code), given.get()) && is_good;
+            is_good = given && call(set_local_events, tool, const_cast<void*>(code->code), given.get()) && is_good;
         }
         return set_unwind(tool, to_on) && is_good;
     }
@@ -939,18 +941,18 @@ struct monitoring_tool {
     bool begin(int tool) noexcept {
         if (!call(use, tool, name)) return false;
         number = tool;
-        for (std::size_t at = 0; at < callbacks.size(); ++at) {
-            earlier[at] = registered(tool, events[at], callbacks[at]);
-            if (earlier[at] == nullptr) return false;
+        for (std::size_t index = 0; index < callbacks.size(); ++index) {
+            earlier[index] = registered(tool, events[index], callbacks[index]);
+            if (earlier[index] == nullptr) return false;
         }
         return set(tool, are_on);
     }
     void end() noexcept {
         const int tool = std::exchange(number, -1);
         bool is_good = set(tool, false);
-        for (std::size_t at = 0; at < callbacks.size(); ++at) {
-            const python_reference before{python, std::exchange(earlier[at], nullptr)};
-            const python_reference own{python, registered(tool, events[at], before ? before.get() : objects.none)};
+        for (std::size_t index = 0; index < callbacks.size(); ++index) {
+            const python_reference before{python, std::exchange(earlier[index], nullptr)};
+            const python_reference own{python, registered(tool, events[index], before ? before.get() : objects.none)};
         }
         if (!call(free, tool) || !is_good) python.clear_error();
     }
@@ -976,8 +978,8 @@ struct monitoring_tool {
 };
 monitoring_tool tool;
 
-void* pass_on(monitoring_tool::function what, void* const* arguments, std::ptrdiff_t count) noexcept {
-    python_object const function = tool.functions[what];
+void* pass_on(monitoring_tool::function which, void* const* arguments, std::ptrdiff_t count) noexcept {
+    python_object const function = tool.functions[which];
     switch (count) {
         case 0:
             return python.call(function, nullptr);
@@ -1036,10 +1038,10 @@ int set_events(int are_on) noexcept {
     return tool.number < 0 || tool.set(tool.number, tool.are_on) ? 1 : 0;
 }
 
-void name_module(void* module, const char* name, void* reference, std::uint32_t what) noexcept {
+void name_module(void* module, const char* name, void* reference, std::uint32_t flags) noexcept {
     try {
         known().by_reference[reference] = module;
-        known().by_module[module] = {name, reference, what};
+        known().by_module[module] = {name, reference, flags};
     } catch (const std::exception&) {  // no memory
     }
 }

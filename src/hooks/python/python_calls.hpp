@@ -16,7 +16,7 @@
 
 namespace prof {
 
-// What is observed at a code object of PyTorch's. prof_phases.py has the same order.
+// What is observed at a code object of PyTorch's. prof_native.py has the same order.
 enum class python_event : std::uint32_t {
     module_call,
     fetch,  // of a batch
@@ -53,7 +53,7 @@ enum class python_event : std::uint32_t {
 // Whether the steps and phases of a PyTorch program are observed in this process. Any thread.
 bool observes_pytorch() noexcept;
 
-// prof_phases.py has the same layout.
+// prof_native.py has the same layout.
 struct prof_python_code {
     const void* code;
     std::uint32_t event;
@@ -107,7 +107,7 @@ struct prof_python_functions {
     // Gives a module its name, which must live for ever. "": its calls are no ranges. Null: it is in no known tree of
     // modules, and its calls are ranges only where it is not called by another module. `reference`: a weak reference to
     // the module, whose callback is forget_module.
-    void (*name_module)(void* module, const char* name, void* reference, std::uint32_t what);
+    void (*name_module)(void* module, const char* name, void* reference, std::uint32_t flags);
     void (*set_compiler)(void* thread_of_compiler);
     // For Pythons without sys.monitoring.
     const prof_python_watch_functions* (*watch)(const prof_python_fields*);

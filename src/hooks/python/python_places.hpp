@@ -39,7 +39,7 @@ struct python_way {
         within,  // the same turn of `loop`
         around,  // another turn of `loop`, which is the innermost
     };
-    kind what = kind::unknown;
+    kind turn = kind::unknown;
     python_loop loop;
     bool is_at_head = false;  // the second event is a call by the loop's `for`
 };
@@ -51,7 +51,7 @@ public:
 
     // Of this thread, now.
     void locate(python_place& out) noexcept;
-    python_way way(const python_place& from, const python_place& to) noexcept;
+    python_way way(const python_place& before_place, const python_place& now_place) noexcept;
     // Whether a method `step` is called outside `inner` in a loop around it, in any of the frames.
     bool has_step_around(const python_place& place, const python_loop& inner) noexcept;
 

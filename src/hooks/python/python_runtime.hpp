@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions and objects of the Python interpreter that libprof uses. No header of Python's is needed: objects are
-// addresses, and hooks/torch/python/prof_phases.py provides the functions, by ctypes.
+// addresses, and hooks/torch/python/prof_native.py provides the functions, by ctypes.
 //
 // All require the interpreter's lock. None of them runs Python code, except those that are said to. So no signal
 // handler runs in them and no asynchronous exception is raised, and nothing of an object of the program's is called.
@@ -15,7 +15,7 @@ namespace prof {
 
 using python_object = void*;
 
-// prof_phases.py has the same order. Null: this Python lacks the function.
+// prof_native.py has the same order. Null: this Python lacks the function.
 struct python_functions {
     void (*retain)(python_object);        // Py_IncRef
     void (*release)(python_object);       // Py_DecRef
@@ -99,10 +99,10 @@ private:
 };
 
 // The text of a str; empty if there is none.
-inline std::string_view text_of(const python_functions& python, python_object of) noexcept {
-    if (of == nullptr) return {};
+inline std::string_view text_of(const python_functions& python, python_object object) noexcept {
+    if (object == nullptr) return {};
     std::ptrdiff_t size = 0;
-    const char* const text = python.text(of, &size);
+    const char* const text = python.text(object, &size);
     if (text == nullptr) {
         python.clear_error();
         return {};

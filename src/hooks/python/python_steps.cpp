@@ -57,17 +57,17 @@ bool python_steps::guard(python_object object) {
 
 const void* python_steps::object_died(python_object reference) noexcept {
     const auto found = std::find_if(references_.begin(), references_.end(),
-                                    [&](const auto& each) { return each.second == reference; });
+                                    [&](const auto& entry) { return entry.second == reference; });
     if (found == references_.end()) return nullptr;
     const void* const object = found->first;
     references_.erase(found);
     made_.erase(object);
     cycle_.erase(object);
-    std::erase_if(stepped_, [&](const auto& each) { return each.first == object; });
+    std::erase_if(stepped_, [&](const auto& entry) { return entry.first == object; });
     graphs_.erase(object);
     compiled_.erase(object);
-    for (auto* const of : {&graphs_, &compiled_}) {
-        for (auto& [_, optimizers] : *of) optimizers.erase(object);
+    for (auto* const table : {&graphs_, &compiled_}) {
+        for (auto& [_, optimizers] : *table) optimizers.erase(object);
     }
     if (capturing_ == object) capturing_ = nullptr;
     python_.release(reference);
@@ -75,17 +75,17 @@ const void* python_steps::object_died(python_object reference) noexcept {
 }
 
 // Where another thread has trained before, nothing has begun, and this thread trains, it takes the steps over.
-bool python_steps::is_owner(thread here, bool trains) noexcept {
+bool python_steps::is_owner(thread caller, bool trains) noexcept {
     std::uint64_t now = owner.load(std::memory_order_relaxed);
-    if (now == here.number) {
-        if (startup_on_ == here.number && recorded_on_ != here.number) close_startup(here);
+    if (now == caller.number) {
+        if (startup_on_ == caller.number && recorded_on_ != caller.number) close_startup(caller);
         return true;
     }
     if (now != 0 && (!trains || has_begun_)) {
-        if (startup_on_ == here.number) close_startup(here);
+        if (startup_on_ == caller.number) close_startup(caller);
         return false;
     }
-    if (!owner.compare_exchange_strong(now, here.number)) return false;
+    if (!owner.compare_exchange_strong(now, caller.number)) return false;
     if (open_ == range::startup && is_recorded_) startup_on_ = recorded_on_;
     open_ = range::none;
     is_recorded_ = false;
@@ -98,14 +98,14 @@ void python_steps::close_startup(thread) noexcept {
     phases_.pop();
 }
 
-void python_steps::replace(thread here, range with, std::uint32_t witness) noexcept {
+void python_steps::replace(thread caller, range with, std::uint32_t witness) noexcept {
     if (is_recorded_) {
         is_recorded_ = false;
-        if (recorded_on_ == here.number) phases_.pop();
+        if (recorded_on_ == caller.number) phases_.pop();
     }
     open_ = with;
     if (with == range::none || (with == range::step && are_the_programs_)) return;
-    recorded_on_ = here.number;
+    recorded_on_ = caller.number;
     is_recorded_ = true;
     if (with == range::step) note_begin();
     if (!phases_.push(with == range::step ? "step" : "startup", witness)) is_recorded_ = false;
@@ -116,20 +116,20 @@ void python_steps::clear() noexcept {
     has_stepped_ = has_data_ = has_called_ = met_end_ = false;
 }
 
-void python_steps::leave(thread here) noexcept {
-    if (is_recorded_ && is_owner(here)) replace(here, range::none);
+void python_steps::leave(thread caller) noexcept {
+    if (is_recorded_ && is_owner(caller)) replace(caller, range::none);
     open_ = range::none;
     is_recorded_ = false;
     clear();
 }
 
-void python_steps::start_over(thread here) noexcept {
+void python_steps::start_over(thread caller) noexcept {
     is_recorded_ = false;
     may_have_models_ = true;
     startup_on_ = 0;
     owner.store(0);
     steps_begun = 0;
-    leave(here);
+    leave(caller);
     is_optimizer_due_ = has_optimizers();
     has_unknown_ = false;
     made_.clear();
@@ -153,29 +153,29 @@ void python_steps::forget() noexcept {
     clear();
 }
 
-void python_steps::end(thread here) noexcept {
-    if (startup_on_ == here.number) close_startup(here);
-    if (is_recorded_ && recorded_on_ == here.number) replace(here, range::none);
+void python_steps::end(thread caller) noexcept {
+    if (startup_on_ == caller.number) close_startup(caller);
+    if (is_recorded_ && recorded_on_ == caller.number) replace(caller, range::none);
 }
 
-void python_steps::begin(thread here, std::uint32_t witness) noexcept {
-    replace(here, range::step, has_begun_ ? witness : 0);
+void python_steps::begin(thread caller, std::uint32_t witness) noexcept {
+    replace(caller, range::step, has_begun_ ? witness : 0);
     has_begun_ = true;
     clear();
 }
 
-void python_steps::prepare(thread here) noexcept {
-    if (open_ == range::none && !has_begun_ && here.is_main && is_owner(here)) replace(here, range::startup);
+void python_steps::prepare(thread caller) noexcept {
+    if (open_ == range::none && !has_begun_ && caller.is_main && is_owner(caller)) replace(caller, range::startup);
 }
 
-void python_steps::make(thread here, python_object optimizer) {
+void python_steps::make(thread caller, python_object optimizer) {
     const bool was_first = made_.empty();
     if (guard(optimizer)) made_.insert(optimizer);
-    if (was_first && has_begun_ && is_owner(here) && !are_marked_) {
-        replace(here, range::startup);  // what was taken for steps were none
+    if (was_first && has_begun_ && is_owner(caller) && !are_marked_) {
+        replace(caller, range::startup);  // what was taken for steps were none
         has_begun_ = false;
     } else {
-        prepare(here);
+        prepare(caller);
     }
 }
 
@@ -183,7 +183,7 @@ bool python_steps::is_missing() const noexcept {
     const auto& waited_for = is_cycle_known_ ? cycle_ : made_;
     return std::any_of(waited_for.begin(), waited_for.end(), [&](const void* optimizer) {
         return std::none_of(stepped_.begin(), stepped_.end(),
-                            [&](const auto& each) { return each.first == optimizer; });
+                            [&](const auto& entry) { return entry.first == optimizer; });
     });
 }
 
@@ -194,8 +194,8 @@ std::uint32_t python_steps::most_stepped() const noexcept {
 }
 
 // Where the program's loop is not known, as in code that is unrolled or called by events.
-bool python_steps::is_complete_by_optimizers(sign of) const noexcept {
-    switch (of) {
+bool python_steps::is_complete_by_optimizers(sign happening) const noexcept {
+    switch (happening) {
         case sign::fetch:
             if (step_loop_.is_known()) return false;  // the loop has ended; what is called with the batch decides
             break;
@@ -213,14 +213,14 @@ bool python_steps::is_complete_by_optimizers(sign of) const noexcept {
     return !is_missing() || most_stepped() >= (is_cycle_known_ ? same_again_in_cycle : same_again);
 }
 
-bool python_steps::is_turn_complete(sign of, const python_way& way, python_object optimizer) noexcept {
+bool python_steps::is_turn_complete(sign happening, const python_way& way, python_object optimizer) noexcept {
     const std::uint32_t most = most_stepped();
     if (step_loop_.contains(way.loop) && step_loop_.contains(here_) && most < most_inner_turns) return false;
-    if (is_missing() && !(of == sign::fetch && way.is_at_head)) {
+    if (is_missing() && !(happening == sign::fetch && way.is_at_head)) {
         if (!is_cycle_known_ && most < most_inner_turns && places_.has_step_around(here_, way.loop)) return false;
         const bool is_same_again =
-            of == sign::zero_grad &&
-            std::any_of(stepped_.begin(), stepped_.end(), [&](const auto& each) { return each.first == optimizer; });
+            happening == sign::zero_grad &&
+            std::any_of(stepped_.begin(), stepped_.end(), [&](const auto& entry) { return entry.first == optimizer; });
         if (most < same_again && !is_same_again) return false;
     }
     if (way.loop == step_loop_) {
@@ -233,27 +233,27 @@ bool python_steps::is_turn_complete(sign of, const python_way& way, python_objec
 }
 
 // Whether the step that is open has ended, where something happens that may begin the next.
-bool python_steps::is_complete(sign of, python_object optimizer) noexcept {
+bool python_steps::is_complete(sign happening, python_object optimizer) noexcept {
     if (!has_stepped_) return false;
     places_.locate(here_);
     const python_way way = places_.way(last_step_, here_);
-    switch (way.what) {
+    switch (way.turn) {
         case python_way::kind::unknown:
-            return is_complete_by_optimizers(of);
+            return is_complete_by_optimizers(happening);
         case python_way::kind::within: {
             const bool has_left = step_loop_.contains(last_step_) && !step_loop_.contains(here_);
-            return has_left && (of == sign::forward || of == sign::zero_grad);
+            return has_left && (happening == sign::forward || happening == sign::zero_grad);
         }
         case python_way::kind::around:
-            return is_turn_complete(of, way, optimizer);
+            return is_turn_complete(happening, way, optimizer);
     }
     return false;
 }
 
-void python_steps::begin_next(thread here) noexcept {
+void python_steps::begin_next(thread caller) noexcept {
     const bool is_known =
         is_cycle_known_ && stepped_.size() == cycle_.size() &&
-        std::all_of(stepped_.begin(), stepped_.end(), [&](const auto& each) { return cycle_.contains(each.first); });
+        std::all_of(stepped_.begin(), stepped_.end(), [&](const auto& entry) { return cycle_.contains(entry.first); });
     if (!stepped_.empty() && !is_known) {
         try {
             cycle_.clear();
@@ -264,19 +264,19 @@ void python_steps::begin_next(thread here) noexcept {
         } catch (const std::exception&) {  // no memory
         }
     }
-    begin(here, optimizer_witness);
+    begin(caller, optimizer_witness);
 }
 
 // Without optimizers: whether a call, or the batch before it, is not of the same turn of a loop as the last call.
 bool python_steps::is_another_call() noexcept {
     if (!has_called_) return false;
     places_.locate(here_);
-    return places_.way(last_call_, here_).what != python_way::kind::within;
+    return places_.way(last_call_, here_).turn != python_way::kind::within;
 }
 
-bool python_steps::is_begun_by_fetch(thread here, bool has_gradients) noexcept {
-    if (owner.load(std::memory_order_relaxed) == 0 && !here.is_main) return false;  // it fetches for another thread
-    if (!is_owner(here) || are_marked_) return false;
+bool python_steps::is_begun_by_fetch(thread caller, bool has_gradients) noexcept {
+    if (owner.load(std::memory_order_relaxed) == 0 && !caller.is_main) return false;  // it fetches for another thread
+    if (!is_owner(caller) || are_marked_) return false;
     bool begins = false;
     fetch_witness_ = call_witness;
     if (!has_optimizers()) {
@@ -288,7 +288,7 @@ bool python_steps::is_begun_by_fetch(thread here, bool has_gradients) noexcept {
         begins = open_ != range::step || is_complete(sign::fetch);
         if (!begins && !has_stepped_) has_data_ = true;
     }
-    fetching_ = here;
+    fetching_ = caller;
     return begins;
 }
 
@@ -301,55 +301,55 @@ void python_steps::begin_fetched() noexcept {
     has_data_ = true;
 }
 
-void python_steps::end_data(thread here) noexcept {
-    if (owner.load(std::memory_order_relaxed) == here.number) met_end_ = true;
+void python_steps::end_data(thread caller) noexcept {
+    if (owner.load(std::memory_order_relaxed) == caller.number) met_end_ = true;
 }
 
-void python_steps::call(thread here, bool evaluates) noexcept {
+void python_steps::call(thread caller, bool evaluates) noexcept {
     const bool trains = has_optimizers() && !evaluates;
-    if (!is_owner(here, trains) || are_marked_ || capturing_ != nullptr) return;
+    if (!is_owner(caller, trains) || are_marked_ || capturing_ != nullptr) return;
     if (!has_optimizers()) {
-        if (open_ != range::step || is_another_call()) begin(here, call_witness);
+        if (open_ != range::step || is_another_call()) begin(caller, call_witness);
         has_called_ = true;
         places_.locate(last_call_);
     } else if (trains) {
-        train(here, sign::forward);
+        train(caller, sign::forward);
     }
 }
 
-void python_steps::train(thread here, sign of) noexcept {
-    if (!are_marked_ && (open_ != range::step || is_complete(of))) begin_next(here);
+void python_steps::train(thread caller, sign happening) noexcept {
+    if (!are_marked_ && (open_ != range::step || is_complete(happening))) begin_next(caller);
 }
 
-void python_steps::backward(thread here) noexcept {
-    if (!has_optimizers() || !is_owner(here, true) || are_marked_ || capturing_ != nullptr) return;
-    train(here, sign::backward);
+void python_steps::backward(thread caller) noexcept {
+    if (!has_optimizers() || !is_owner(caller, true) || are_marked_ || capturing_ != nullptr) return;
+    train(caller, sign::backward);
 }
 
-void python_steps::zero_grad(thread here, python_object optimizer) noexcept {
-    if (!has_optimizers() || !is_owner(here, true) || are_marked_ || capturing_ != nullptr) return;
+void python_steps::zero_grad(thread caller, python_object optimizer) noexcept {
+    if (!has_optimizers() || !is_owner(caller, true) || are_marked_ || capturing_ != nullptr) return;
     if (!has_begun_) {
         zero_grad_leads_ = true;
-        begin_next(here);
+        begin_next(caller);
     } else if (is_complete(sign::zero_grad, optimizer)) {
-        begin_next(here);
+        begin_next(caller);
     }
 }
 
-void python_steps::begin_optimizer(thread here, python_object optimizer) noexcept {
-    if (!is_owner(here, true) || are_marked_ || capturing_ != nullptr) return;
-    if (open_ != range::step || is_complete(sign::optimizer, optimizer)) begin_next(here);
+void python_steps::begin_optimizer(thread caller, python_object optimizer) noexcept {
+    if (!is_owner(caller, true) || are_marked_ || capturing_ != nullptr) return;
+    if (open_ != range::step || is_complete(sign::optimizer, optimizer)) begin_next(caller);
 }
 
-void python_steps::step(thread here, python_object optimizer, bool is_nested) {
-    if (!is_owner(here, true)) return;
+void python_steps::step(thread caller, python_object optimizer, bool is_nested) {
+    if (!is_owner(caller, true)) return;
     const bool is_guarded = guard(optimizer);
     if (capturing_ != nullptr) {
         if (is_guarded) graphs_[capturing_].insert(optimizer);
         return;
     }
     const auto found =
-        std::find_if(stepped_.begin(), stepped_.end(), [&](const auto& each) { return each.first == optimizer; });
+        std::find_if(stepped_.begin(), stepped_.end(), [&](const auto& entry) { return entry.first == optimizer; });
     if (found == stepped_.end()) {
         if (is_guarded) {
             made_.insert(optimizer);
@@ -366,53 +366,53 @@ void python_steps::step(thread here, python_object optimizer, bool is_nested) {
 }
 
 // The first such mark keeps the current step if that has not trained yet.
-void python_steps::mark(thread here) noexcept {
-    if (!is_owner(here) || capturing_ != nullptr) return;
-    if (are_marked_ || open_ != range::step || has_stepped_ || has_called_) begin(here, profiler_witness);
+void python_steps::mark(thread caller) noexcept {
+    if (!is_owner(caller) || capturing_ != nullptr) return;
+    if (are_marked_ || open_ != range::step || has_stepped_ || has_called_) begin(caller, profiler_witness);
     are_marked_ = true;
 }
 
-void python_steps::end_marking(thread here) noexcept {
-    if (is_owner(here)) are_marked_ = false;
+void python_steps::end_marking(thread caller) noexcept {
+    if (is_owner(caller)) are_marked_ = false;
 }
 
 // Nothing runs during a graph capture, so it is no step.
-void python_steps::capture(thread here, python_object graph) {
-    if (!is_owner(here, true)) return;
+void python_steps::capture(thread caller, python_object graph) {
+    if (!is_owner(caller, true)) return;
     capturing_ = nullptr;
     if (!guard(graph)) return;
     graphs_[graph].clear();
     capturing_ = graph;
 }
 
-void python_steps::count_steps(thread here, const std::unordered_set<const void*>& optimizers) noexcept {
+void python_steps::count_steps(thread caller, const std::unordered_set<const void*>& optimizers) noexcept {
     try {
-        for (const void* const optimizer : optimizers) step(here, const_cast<python_object>(optimizer), false);
+        for (const void* const optimizer : optimizers) step(caller, const_cast<python_object>(optimizer), false);
     } catch (const std::exception&) {  // no memory
     }
 }
 
-void python_steps::replay(thread here, python_object graph) noexcept {
+void python_steps::replay(thread caller, python_object graph) noexcept {
     const auto found = graphs_.find(graph);
-    if (found == graphs_.end() || found->second.empty() || !is_owner(here, true)) return;
-    train(here, sign::forward);
-    count_steps(here, found->second);
+    if (found == graphs_.end() || found->second.empty() || !is_owner(caller, true)) return;
+    train(caller, sign::forward);
+    count_steps(caller, found->second);
 }
 
 void python_steps::meet_compiled(python_object function, python_object optimizer) {
     if (guard(function) && guard(optimizer)) compiled_[function].insert(optimizer);
 }
 
-bool python_steps::begin_compiled(thread here, python_object function) noexcept {
+bool python_steps::begin_compiled(thread caller, python_object function) noexcept {
     const auto found = compiled_.find(function);
-    if (found == compiled_.end() || found->second.empty() || !is_owner(here, true)) return false;
-    if (!are_marked_ && capturing_ == nullptr) train(here, sign::forward);
+    if (found == compiled_.end() || found->second.empty() || !is_owner(caller, true)) return false;
+    if (!are_marked_ && capturing_ == nullptr) train(caller, sign::forward);
     return true;
 }
 
-void python_steps::end_compiled(thread here, python_object function) noexcept {
+void python_steps::end_compiled(thread caller, python_object function) noexcept {
     const auto found = compiled_.find(function);
-    if (found != compiled_.end() && is_owner(here, true)) count_steps(here, found->second);
+    if (found != compiled_.end() && is_owner(caller, true)) count_steps(caller, found->second);
 }
 
 }  // namespace prof

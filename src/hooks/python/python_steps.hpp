@@ -36,8 +36,8 @@ public:
         void (*pop)() noexcept;
     };
 
-    python_steps(const python_functions& python, python_places& places, phases of) noexcept
-        : python_(python), places_(places), phases_(of) {}
+    python_steps(const python_functions& python, python_places& places, phases functions) noexcept
+        : python_(python), places_(places), phases_(functions) {}
 
     // The callable that is called at objects' deaths, with their weak references.
     void set_on_death(python_object callable) noexcept { on_death_ = callable; }
@@ -46,56 +46,56 @@ public:
 
     void set_programs(bool are_the_programs) noexcept { are_the_programs_ = are_the_programs; }
     bool are_the_programs() const noexcept { return are_the_programs_; }
-    void leave(thread here) noexcept;       // until the next step begins there is none
-    void start_over(thread here) noexcept;  // for the next recording
-    void forget() noexcept;                 // for a forked child
-    void end(thread here) noexcept;         // of the process
+    void leave(thread caller) noexcept;       // until the next step begins there is none
+    void start_over(thread caller) noexcept;  // for the next recording
+    void forget() noexcept;                   // for a forked child
+    void end(thread caller) noexcept;         // of the process
     static void thread_ended(std::uint64_t number) noexcept;
     // Any thread. While a step begins, its time may be that of the one before.
     static observed_steps observed() noexcept;
 
-    void prepare(thread here) noexcept;  // the program creates or moves a module, or creates an optimizer
-    void make(thread here, python_object optimizer);
+    void prepare(thread caller) noexcept;  // the program creates or moves a module, or creates an optimizer
+    void make(thread caller, python_object optimizer);
     bool has_optimizers() const noexcept { return !made_.empty() || is_optimizer_due_ || has_unknown_; }
 
     // Whether a step begins with the fetch of a batch that is about to begin: begin_fetched() is to be called then.
-    bool is_begun_by_fetch(thread here, bool has_gradients) noexcept;
+    bool is_begun_by_fetch(thread caller, bool has_gradients) noexcept;
     void begin_fetched() noexcept;
-    void end_data(thread here) noexcept;  // a DataLoader has no more
-    void call(thread here, bool evaluates) noexcept;
-    void backward(thread here) noexcept;
-    void zero_grad(thread here, python_object optimizer) noexcept;
+    void end_data(thread caller) noexcept;  // a DataLoader has no more
+    void call(thread caller, bool evaluates) noexcept;
+    void backward(thread caller) noexcept;
+    void zero_grad(thread caller, python_object optimizer) noexcept;
     // An outermost step of an optimizer is about to begin: with it, a step whose forward is in the closure.
-    void begin_optimizer(thread here, python_object optimizer) noexcept;
+    void begin_optimizer(thread caller, python_object optimizer) noexcept;
     // `is_nested`: inside the step of another optimizer or of a GradScaler.
-    void step(thread here, python_object optimizer, bool is_nested);
-    void mark(thread here) noexcept;  // the program marks the beginning of a step
-    void end_marking(thread here) noexcept;
-    void capture(thread here, python_object graph);  // of a CUDA graph; null: it ends
-    void replay(thread here, python_object graph) noexcept;
+    void step(thread caller, python_object optimizer, bool is_nested);
+    void mark(thread caller) noexcept;  // the program marks the beginning of a step
+    void end_marking(thread caller) noexcept;
+    void capture(thread caller, python_object graph);  // of a CUDA graph; null: it ends
+    void replay(thread caller, python_object graph) noexcept;
     // A compiled function, in which the compiler has met these optimizers' steps: its calls are such steps.
     void meet_compiled(python_object function, python_object optimizer);
-    bool begin_compiled(thread here, python_object function) noexcept;  // whether it is such a function
-    void end_compiled(thread here, python_object function) noexcept;
+    bool begin_compiled(thread caller, python_object function) noexcept;  // whether it is such a function
+    void end_compiled(thread caller, python_object function) noexcept;
 
 private:
     enum class sign : std::uint8_t { fetch, forward, backward, zero_grad, optimizer };
     enum class range : std::uint8_t { none, startup, step };
 
-    bool is_owner(thread here, bool trains = false) noexcept;
-    void close_startup(thread here) noexcept;
-    void replace(thread here, range with, std::uint32_t witness = 0) noexcept;
+    bool is_owner(thread caller, bool trains = false) noexcept;
+    void close_startup(thread caller) noexcept;
+    void replace(thread caller, range with, std::uint32_t witness = 0) noexcept;
     void clear() noexcept;
-    void begin(thread here, std::uint32_t witness) noexcept;
-    void begin_next(thread here) noexcept;
+    void begin(thread caller, std::uint32_t witness) noexcept;
+    void begin_next(thread caller) noexcept;
     bool is_missing() const noexcept;
     std::uint32_t most_stepped() const noexcept;
-    bool is_complete(sign of, python_object optimizer = nullptr) noexcept;
-    bool is_complete_by_optimizers(sign of) const noexcept;
-    bool is_turn_complete(sign of, const python_way& way, python_object optimizer) noexcept;
+    bool is_complete(sign happening, python_object optimizer = nullptr) noexcept;
+    bool is_complete_by_optimizers(sign happening) const noexcept;
+    bool is_turn_complete(sign happening, const python_way& way, python_object optimizer) noexcept;
     bool is_another_call() noexcept;
-    void train(thread here, sign of) noexcept;
-    void count_steps(thread here, const std::unordered_set<const void*>& optimizers) noexcept;
+    void train(thread caller, sign happening) noexcept;
+    void count_steps(thread caller, const std::unordered_set<const void*>& optimizers) noexcept;
 
     const python_functions& python_;
     python_places& places_;

@@ -95,12 +95,12 @@ constinit thread_local const given_arguments* arguments_of_thread = nullptr;
 
 // Null if there is no memory.
 open_calls* open_calls_here() noexcept {
-    open_calls* const here = thread_object<open_calls>::here();
-    if (here != nullptr && here->epoch != watch_epoch) {
-        here->count = 0;
-        here->epoch = watch_epoch;
+    open_calls* const open = thread_object<open_calls>::here();
+    if (open != nullptr && open->epoch != watch_epoch) {
+        open->count = 0;
+        open->epoch = watch_epoch;
     }
-    return here;
+    return open;
 }
 
 // While it lives, libprof's functions are not seen by the program's trace and profile functions.
@@ -163,8 +163,8 @@ private:
 };
 
 // An attribute of one of the interpreter's own objects: a new reference, or null.
-void* attribute(void* of, const char* name) noexcept {
-    void* const result = of == nullptr ? nullptr : python.attribute(of, name);
+void* attribute(void* object, const char* name) noexcept {
+    void* const result = object == nullptr ? nullptr : python.attribute(object, name);
     if (result == nullptr) python.clear_error();
     return result;
 }
@@ -174,8 +174,8 @@ bool is_of_libprof(void* traceback) noexcept {
     void* const code = attribute(frame, "f_code");
     void* const file = attribute(code, "co_filename");
     const bool result = text_of(python, file).starts_with("<libprof/");
-    for (void* each : {file, code, frame}) {
-        if (each != nullptr) python.release(each);
+    for (void* owned : {file, code, frame}) {
+        if (owned != nullptr) python.release(owned);
     }
     return result;
 }
@@ -246,17 +246,17 @@ const awaited_code* awaited_caller() noexcept {
     if (frame == nullptr) return nullptr;
     void* const code = python.frame_code(frame);
     const auto* const found = std::find_if(codes_awaited.begin(), codes_awaited.end(),
-                                           [code](const awaited_code& each) { return each.code == code; });
+                                           [code](const awaited_code& entry) { return entry.code == code; });
     python.release(code);  // the frame has a reference, too
     return found == codes_awaited.end() ? nullptr : found;
 }
 
 void* end_of_witness(void* witness, void* result) noexcept {
     open_calls* const open = open_calls_here();
-    for (std::size_t at = open == nullptr ? 0 : open->count; at > 0; --at) {
-        if (open->entries[at - 1].witness != witness) continue;
-        open->count = at - 1;
-        return end(open->entries[at - 1].code, result);
+    for (std::size_t index = open == nullptr ? 0 : open->count; index > 0; --index) {
+        if (open->entries[index - 1].witness != witness) continue;
+        open->count = index - 1;
+        return end(open->entries[index - 1].code, result);
     }
     return result;
 }
@@ -288,7 +288,7 @@ void* call_between(std::uint32_t how, void* code, const given_arguments& argumen
 void* call_watched(void* function, void* const* arguments, std::size_t count, void* names) noexcept {
     const auto* const found =
         std::find_if(functions_watched.begin(), functions_watched.end(),
-                     [function](const watched_function& each) { return each.function == function; });
+                     [function](const watched_function& watched) { return watched.function == function; });
     const call_function original = found->original;
     const std::size_t positional = count & ~count_flag;
     const auto call = [=] { return original(function, arguments, count, names); };
@@ -328,8 +328,9 @@ void set_builtin(watched_builtin& watched, bool is_on) noexcept {
 }
 
 int watch_function(void* function, void* code, std::uint32_t how) noexcept {
-    auto* const found = std::find_if(functions_watched.begin(), functions_watched.end(),
-                                     [function](const watched_function& each) { return each.function == function; });
+    auto* const found =
+        std::find_if(functions_watched.begin(), functions_watched.end(),
+                     [function](const watched_function& watched) { return watched.function == function; });
     if (found != functions_watched.end()) {
         found->how |= how;
         if (code != nullptr) found->code = code;
@@ -343,10 +344,10 @@ int watch_function(void* function, void* code, std::uint32_t how) noexcept {
 }
 
 int watch_builtin(void** definition, void* code, std::uint32_t how) noexcept {
-    for (watched_builtin& each : builtins_watched) {
-        if (each.place == definition) {
-            each.how |= how;
-            if (code != nullptr) each.code = code;
+    for (watched_builtin& watched : builtins_watched) {
+        if (watched.place == definition) {
+            watched.how |= how;
+            if (code != nullptr) watched.code = code;
             return 1;
         }
     }
@@ -365,8 +366,8 @@ int await_code(void* code, int has_end) noexcept { return codes_awaited.add({cod
 int set(int is_on) noexcept {
     is_watching = is_on != 0;
     ++watch_epoch;
-    for (const watched_function& each : functions_watched) set_function(each, is_watching);
-    for (watched_builtin& each : builtins_watched) set_builtin(each, is_watching);
+    for (const watched_function& watched : functions_watched) set_function(watched, is_watching);
+    for (watched_builtin& watched : builtins_watched) set_builtin(watched, is_watching);
     return 1;
 }
 
@@ -375,17 +376,17 @@ void* new_reference(void* object) noexcept {
     return object;
 }
 
-long long number_attribute(void* of, const char* name) noexcept {
-    void* const number = attribute(of, name);
+long long number_attribute(void* object, const char* name) noexcept {
+    void* const number = attribute(object, name);
     if (number == nullptr) return 0;
     const long long value = python.value(number);
     python.release(number);
     return value;
 }
 
-void* positional(const given_arguments& given, std::ptrdiff_t at) noexcept {
-    if (given.tuple == nullptr) return at < static_cast<std::ptrdiff_t>(given.count) ? given.values[at] : nullptr;
-    return at < python.count(given.tuple) ? python.element(given.tuple, at) : nullptr;
+void* positional(const given_arguments& given, std::ptrdiff_t index) noexcept {
+    if (given.tuple == nullptr) return index < static_cast<std::ptrdiff_t>(given.count) ? given.values[index] : nullptr;
+    return index < python.count(given.tuple) ? python.element(given.tuple, index) : nullptr;
 }
 
 // The arguments from `first` on, as a tuple: a new reference.
@@ -397,8 +398,8 @@ void* tuple_of_rest(const given_arguments& given, std::ptrdiff_t first) noexcept
         python.clear_error();
         return nullptr;
     }
-    for (std::ptrdiff_t at = 0; at < count; ++at)
-        (void)python.fill_tuple(values, at, new_reference(positional(given, first + at)));
+    for (std::ptrdiff_t index = 0; index < count; ++index)
+        (void)python.fill_tuple(values, index, new_reference(positional(given, first + index)));
     return values;
 }
 
@@ -411,9 +412,9 @@ void* named(const given_arguments& given, void* name) noexcept {
         return found;
     }
     const std::ptrdiff_t count = given.names == nullptr ? 0 : python.count(given.names);
-    for (std::ptrdiff_t at = 0; at < count; ++at) {
-        if (text_of(python, python.element(given.names, at)) == text)
-            return given.values[static_cast<std::ptrdiff_t>(given.count) + at];
+    for (std::ptrdiff_t index = 0; index < count; ++index) {
+        if (text_of(python, python.element(given.names, index)) == text)
+            return given.values[static_cast<std::ptrdiff_t>(given.count) + index];
     }
     return nullptr;
 }
@@ -426,13 +427,13 @@ void* argument(const given_arguments& given, void* name) noexcept {
     const std::ptrdiff_t parameters = number_attribute(given.code, "co_argcount");
     const std::ptrdiff_t rest = parameters + number_attribute(given.code, "co_kwonlyargcount");
     const std::ptrdiff_t count = python.count(variables);
-    std::ptrdiff_t at = 0;
-    while (at < count && python.element(variables, at) != name) ++at;
+    std::ptrdiff_t index = 0;
+    while (index < count && python.element(variables, index) != name) ++index;
     python.release(variables);
-    if (at == rest && at < count && (number_attribute(given.code, "co_flags") & has_rest) != 0)
+    if (index == rest && index < count && (number_attribute(given.code, "co_flags") & has_rest) != 0)
         return tuple_of_rest(given, parameters);
-    void* const value = at < parameters ? positional(given, at) : nullptr;
-    return new_reference(value == nullptr && at < rest ? named(given, name) : value);
+    void* const value = index < parameters ? positional(given, index) : nullptr;
+    return new_reference(value == nullptr && index < rest ? named(given, name) : value);
 }
 
 constexpr prof_python_watch_functions watch_functions{watch_function, watch_builtin, await_code, set};

@@ -43,24 +43,24 @@ thread_context* context_here() noexcept {
         return context_of_thread;
     // relaxed: only has to be unique.
     const std::uint32_t number = threads.count.fetch_add(1, std::memory_order_relaxed);
-    thread_context& here =
+    thread_context& context =
         threads.contexts[number < context_table::limit ? number : 1 + number % (context_table::limit - 1)];
-    here.virtual_functions = context_functions.data();
-    here.ended_elsewhere.store(0, std::memory_order_relaxed);
-    context_of_thread = &here;
-    return &here;
+    context.virtual_functions = context_functions.data();
+    context.ended_elsewhere.store(0, std::memory_order_relaxed);
+    context_of_thread = &context;
+    return &context;
 }
 
 // std::unique_ptr<at::ObserverContext>, which is returned in memory because its destructor is not trivial.
 class owned_context {
 public:
-    explicit owned_context(thread_context* of) noexcept : of_(of) {}
+    explicit owned_context(thread_context* context) noexcept : context_(context) {}
     owned_context(const owned_context&) = delete;
     owned_context& operator=(const owned_context&) = delete;
     ~owned_context() {}  // NOLINT(modernize-use-equals-default): a defaulted one is trivial, and changes the return
 
 private:
-    [[maybe_unused]] thread_context* of_;
+    [[maybe_unused]] thread_context* context_;
 };
 static_assert(sizeof(owned_context) == sizeof(void*));
 
@@ -96,9 +96,9 @@ constexpr std::uint32_t no_place = UINT32_MAX;
 std::atomic<std::uint32_t> sequence_place{0};
 
 template <typename TValue>
-TValue read(const std::byte* from) noexcept {
+TValue read(const std::byte* source) noexcept {
     TValue value;
-    std::memcpy(&value, from, sizeof value);
+    std::memcpy(&value, source, sizeof value);
     return value;
 }
 
@@ -106,20 +106,20 @@ TValue read(const std::byte* from) noexcept {
 // number follows. The string is found by the address of its text. Its other words show which of the two layouts of
 // libstdc++ PyTorch was compiled with: {text, length, room or text} or {text}, whose length lies before it. Null: the
 // name is not held as a string, or has another layout.
-const std::byte* find_sequence(const std::byte* of, const char* text) noexcept {
+const std::byte* find_sequence(const std::byte* object, const char* text) noexcept {
     constexpr std::size_t searched = 240;  // a record function has more behind the string that is looked for
     constexpr std::size_t word = sizeof(void*);
     const std::size_t length = std::strlen(text);
-    for (std::size_t at = word; at < searched; at += word) {
-        if (read<const char*>(of + at) != text) continue;
-        const bool is_inside = text == reinterpret_cast<const char*>(of + at + 2 * word);
-        if (read<std::size_t>(of + at + word) == length &&
-            (is_inside || read<std::size_t>(of + at + 2 * word) >= length))
-            return of + at + 5 * word;
+    for (std::size_t offset = word; offset < searched; offset += word) {
+        if (read<const char*>(object + offset) != text) continue;
+        const bool is_inside = text == reinterpret_cast<const char*>(object + offset + 2 * word);
+        if (read<std::size_t>(object + offset + word) == length &&
+            (is_inside || read<std::size_t>(object + offset + 2 * word) >= length))
+            return object + offset + 5 * word;
         // The word behind is the variant's index: 0.
-        if (read<std::uint8_t>(of + at + word) == 0 &&
+        if (read<std::uint8_t>(object + offset + word) == 0 &&
             read<std::size_t>(reinterpret_cast<const std::byte*>(text) - 3 * word) == length)
-            return of + at + 2 * word;
+            return object + offset + 2 * word;
         return nullptr;
     }
     return nullptr;
@@ -149,10 +149,10 @@ bool is_pushed_by_program() noexcept {
     return torch.profiler_type != nullptr && torch.profiler_type() == nvtx;
 }
 
-void end_those_ended_elsewhere(thread_context& here) noexcept {
-    if (here.ended_elsewhere.load(std::memory_order_relaxed) == 0) [[likely]]
+void end_those_ended_elsewhere(thread_context& context) noexcept {
+    if (context.ended_elsewhere.load(std::memory_order_relaxed) == 0) [[likely]]
         return;
-    for (std::uint32_t left = here.ended_elsewhere.exchange(0, std::memory_order_relaxed); left != 0; --left) {
+    for (std::uint32_t left = context.ended_elsewhere.exchange(0, std::memory_order_relaxed); left != 0; --left) {
         pop_plain();
     }
 }
@@ -172,11 +172,11 @@ owned_context begin(const record_function& function, torch_scope scope) noexcept
     const char* const name = torch.name(&function);
     if (name == nullptr) return owned_context{nullptr};
     const std::int64_t sequence = scope == torch_scope::user ? -1 : sequence_of(function, name);
-    thread_context* const here = context_here();
-    end_those_ended_elsewhere(*here);
+    thread_context* const context = context_here();
+    end_those_ended_elsewhere(*context);
     // relaxed: only has to be unique.
     const std::uint64_t number = next_number.fetch_add(1, std::memory_order_relaxed);
-    return owned_context{push_torch(name, scope, number, sequence) ? here : nullptr};
+    return owned_context{push_torch(name, scope, number, sequence) ? context : nullptr};
 }
 
 owned_context begin_range(const record_function& function) noexcept { return begin(function, torch_scope::user); }
@@ -205,8 +205,8 @@ std::uint64_t add(begin_function begin, std::uint64_t scopes) noexcept {
 }
 
 template <typename TFunction>
-void set(TFunction& to, const void* address) noexcept {
-    to = reinterpret_cast<TFunction>(const_cast<void*>(address));
+void set(TFunction& function, const void* address) noexcept {
+    function = reinterpret_cast<TFunction>(const_cast<void*>(address));
 }
 
 }  // namespace

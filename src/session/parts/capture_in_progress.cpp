@@ -32,10 +32,10 @@ constexpr const char* refused_notice =
 
 }  // namespace
 
-void record_nothing(const char* why) noexcept {
+void record_nothing(const char* reason) noexcept {
     set_gate(recording_epoch, 0);
     std::array<char, 4096 + 256> line{};  // it may name a path
-    const int bytes = std::snprintf(line.data(), line.size(), "%s; nothing is recorded", why);
+    const int bytes = std::snprintf(line.data(), line.size(), "%s; nothing is recorded", reason);
     warn_once({line.data(), std::min(line.size() - 1, static_cast<std::size_t>(std::max(bytes, 0)))}, PROF_LOG_ERROR);
 }
 
@@ -128,9 +128,9 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         // The program may have changed its directory.
         const bool is_relative = options.output_dir.front() != '/' && !facts.working_directory.empty();
         const std::string base = is_relative ? facts.working_directory + "/" : "";
-        session_options there = options;
-        there.output_dir = base + options.output_dir;
-        if (const outcome made = make_directories(there.output_dir); !made.ok()) throw error(made.message());
+        session_options capture_options = options;
+        capture_options.output_dir = base + options.output_dir;
+        if (const outcome made = make_directories(capture_options.output_dir); !made.ok()) throw error(made.message());
         region& rings = rings_.memory();
         capture_writer_options wanted;
         wanted.deflate = options.compress;
@@ -138,7 +138,7 @@ std::unique_ptr<capture_writer> capture_in_progress::make_capture(const session_
         wanted.number = number;
         wanted.shared_memory = rings.writing_area();
         if (!rings.path().empty() && rings_.have_name()) wanted.first_property = {"rings_path", rings.path()};
-        const std::string path = unused_capture_path(there, facts);
+        const std::string path = unused_capture_path(capture_options, facts);
         auto out = std::make_unique<capture_writer>(path, wanted);
         // Before all else is written: the rest of a write that is cut short is in the rings' file.
         rings.set_capture_path(path);

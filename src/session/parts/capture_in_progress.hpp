@@ -112,6 +112,6 @@ private:
 };
 
 // Shuts the gate and reports why nothing is recorded. Allocates nothing: there may be no memory.
-void record_nothing(const char* why) noexcept;
+void record_nothing(const char* reason) noexcept;
 
 }  // namespace prof

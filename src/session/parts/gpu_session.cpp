@@ -74,10 +74,10 @@ void gpu_session::put_handler_first() noexcept {
 
 void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     const recording_settings::snapshot options = settings_.options();
-    const activity_set what = activities_of(*options);
-    if (what.is_empty() || !may_use_gpu_) return;  // CUPTI is left to others
-    const sole_use here(*this);
-    if (!here) return;
+    const activity_set activities = activities_of(*options);
+    if (activities.is_empty() || !may_use_gpu_) return;  // CUPTI is left to others
+    const sole_use use(*this);
+    if (!use) return;
     outcome attached;
     try {
         make_tracer(*options);
@@ -85,14 +85,14 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
         // libcupti's.
         if (exit_.has_begun()) return;
         const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
-        attached = tracer_->attach(epoch, what, whole_graphs, options->api_calls == call_level::runtime);
+        attached = tracer_->attach(epoch, activities, whole_graphs, options->api_calls == call_level::runtime);
         if (attached.ok()) put_handler_first();
     } catch (const std::exception& failure) {
         attached = outcome::failed(failure.what());
     }
     if (!attached.ok()) return capture_.note_missing("no GPU work is recorded: " + attached.message());
     std::string notice;
-    if (what.has(activity::kernels)) notice = graphs_notice(*options, cuda_is_new);
+    if (activities.has(activity::kernels)) notice = graphs_notice(*options, cuda_is_new);
     if (!notice.empty()) warn_once(notice);
     capture_.note_tracer(*tracer_, notice);
 }
@@ -108,8 +108,8 @@ std::string gpu_session::graphs_notice(const session_options& options, bool cuda
 }
 
 void gpu_session::observe_profiler_calls() {
-    const sole_use here(*this);
-    if (!here || exit_.has_begun()) return;
+    const sole_use use(*this);
+    if (!use || exit_.has_begun()) return;
     make_tracer(*settings_.options());
     const outcome observed = tracer_->observe_profiler_calls(observer_);
     if (observed.ok()) {
@@ -120,8 +120,8 @@ void gpu_session::observe_profiler_calls() {
 }
 
 outcome gpu_session::observe_graphs() {
-    const sole_use here(*this);
-    if (!here) return outcome::failed(used_twice);
+    const sole_use use(*this);
+    if (!use) return outcome::failed(used_twice);
     make_tracer(*settings_.options());
     outcome observed = tracer_->observe_graphs();
     if (observed.ok()) put_handler_first();
@@ -129,20 +129,20 @@ outcome gpu_session::observe_graphs() {
 }
 
 void gpu_session::stop_recording() noexcept {
-    const sole_use here(*this);
-    if (here && tracer_ != nullptr) tracer_->stop_recording();
+    const sole_use use(*this);
+    if (use && tracer_ != nullptr) tracer_->stop_recording();
 }
 
 void gpu_session::stop_observing() noexcept {
-    const sole_use here(*this);
-    if (here && tracer_ != nullptr) tracer_->detach(false);
+    const sole_use use(*this);
+    if (use && tracer_ != nullptr) tracer_->detach(false);
 }
 
 // Everything is read before CUPTI is detached from: kernel names are its memory. When the process exits the driver may
 // be half gone: it is neither waited for nor finalized.
 void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits) {
-    const sole_use here(*this);
-    if (!here || tracer_ == nullptr) return;
+    const sole_use use(*this);
+    if (!use || tracer_ == nullptr) return;
     if (tracer_->attached()) {
         if (!exits) wait_for_gpu(tracer_->driver());
         tracer_->flush(true);

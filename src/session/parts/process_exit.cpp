@@ -61,10 +61,10 @@ void process_exit::end_here() noexcept {
 }
 
 // The next exit handler of libprof's may run after CUPTI's own: it must not begin again.
-void process_exit::leave_unfinished(const char* why) noexcept {
+void process_exit::leave_unfinished(const char* reason) noexcept {
     has_given_up_ = true;
     cupti_tracer::abandon();
-    warn_once(why, PROF_LOG_ERROR);
+    warn_once(reason, PROF_LOG_ERROR);
     progress_ = progress::complete;  // as far as it goes
 }
 

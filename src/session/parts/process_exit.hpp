@@ -85,7 +85,7 @@ private:
         bool operator==(const progress_state&) const = default;
     };
     progress_state current_progress() const noexcept;
-    void leave_unfinished(const char* why) noexcept;
+    void leave_unfinished(const char* reason) noexcept;
     void end_on_end_thread() noexcept;
     const char* what_was_given_up() const noexcept;
     void give_up(bool is_interrupted) noexcept;

@@ -37,9 +37,9 @@ std::string unused_capture_path(const session_options& options, const process_fa
 }
 
 outcome make_directories(const std::string& path) {
-    for (std::size_t at = 0; at != std::string::npos;) {
-        at = path.find('/', at + 1);
-        const std::string part = path.substr(0, at);
+    for (std::size_t position = 0; position != std::string::npos;) {
+        position = path.find('/', position + 1);
+        const std::string part = path.substr(0, position);
         if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
             const int reason = errno;
             struct stat status {};

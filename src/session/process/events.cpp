@@ -49,20 +49,20 @@ struct program_functions {
     void* sink_user = nullptr;
 };
 
-void call_program(const queued& what, const program_functions& with) {
-    if (what.is_line) {
-        if (with.sink != nullptr) with.sink(what.result, what.text.c_str(), with.sink_user);
+void call_program(const queued& queued_event, const program_functions& with) {
+    if (queued_event.is_line) {
+        if (with.sink != nullptr) with.sink(queued_event.result, queued_event.text.c_str(), with.sink_user);
         return;
     }
     if (with.callback == nullptr) return;
     prof_event event{};
     event.size = sizeof event;
-    event.kind = static_cast<std::uint32_t>(what.kind);
-    event.result = what.result;
-    event.number = what.number;
-    event.lost = what.lost;
-    event.path = what.path.c_str();
-    event.message = what.text.c_str();
+    event.kind = static_cast<std::uint32_t>(queued_event.kind);
+    event.result = queued_event.result;
+    event.number = queued_event.number;
+    event.lost = queued_event.lost;
+    event.path = queued_event.path.c_str();
+    event.message = queued_event.text.c_str();
     with.callback(&event, with.user);
 }
 
@@ -71,7 +71,7 @@ public:
     // Of this process; made at the first call, never destroyed.
     static event_queue& instance();
 
-    bool push(queued&& what) noexcept PROF_EXCLUDES(mutex_);
+    bool push(queued&& queued_event) noexcept PROF_EXCLUDES(mutex_);
     // One function replaces another at a time.
     annotated_mutex& replacing() PROF_RETURN_CAPABILITY(replacing_) { return replacing_; }
     // Waits until no event, or if `lines` no line, is queued or under way. Then calls `change` under the lock.
@@ -204,24 +204,24 @@ void event_queue::note_called() noexcept {
     changed_.notify_all();
 }
 
-bool event_queue::push(queued&& what) noexcept {
+bool event_queue::push(queued&& queued_event) noexcept {
     if (is_pushing) return false;
     is_pushing = true;
     bool is_queued = false;
     {
         const annotated_lock lock(mutex_);
-        const std::size_t hash = what.is_line ? std::hash<std::string>{}(what.text) : 0;
-        const bool is_repeated = what.is_line && hash == latest_line_;
+        const std::size_t hash = queued_event.is_line ? std::hash<std::string>{}(queued_event.text) : 0;
+        const bool is_repeated = queued_event.is_line && hash == latest_line_;
         const bool has_room = count_ != ring_.size();
         is_queued = is_repeated || has_room;
-        if (!has_room && !what.is_line) ++lost_;
+        if (!has_room && !queued_event.is_line) ++lost_;
         if (has_room && !is_repeated) {
-            if (what.is_line) {
+            if (queued_event.is_line) {
                 latest_line_ = hash;
             } else {
-                what.lost = std::exchange(lost_, 0);
+                queued_event.lost = std::exchange(lost_, 0);
             }
-            ring_[(first_ + count_) % ring_.size()] = std::move(what);
+            ring_[(first_ + count_) % ring_.size()] = std::move(queued_event);
             ++count_;
             changed_.notify_all();
         }
@@ -267,31 +267,31 @@ void event_queue::move_lines_to_stderr() noexcept {
 void post_event(prof_event_kind kind, std::uint64_t number, std::string path, const outcome& ended) noexcept {
     event_queue* const queue = the_queue.load();
     if (queue == nullptr || !wants_event(kind)) return;
-    queued what;
-    what.kind = kind;
-    what.result = code_of(ended);
-    what.number = number;
-    what.path = std::move(path);
+    queued queued_event;
+    queued_event.kind = kind;
+    queued_event.result = code_of(ended);
+    queued_event.number = number;
+    queued_event.path = std::move(path);
     try {
-        what.text = ended.message();
+        queued_event.text = ended.message();
     } catch (const std::bad_alloc&) {
         // The result says what the message would.
     }
-    (void)queue->push(std::move(what));
+    (void)queue->push(std::move(queued_event));
 }
 
 bool post_line(prof_log_severity severity, std::string_view line) noexcept {
     event_queue* const queue = the_queue.load();
     if (queue == nullptr || !has_sink.load()) return false;
-    queued what;
-    what.is_line = true;
-    what.result = severity;
+    queued queued_event;
+    queued_event.is_line = true;
+    queued_event.result = severity;
     try {
-        what.text = line;
+        queued_event.text = line;
     } catch (const std::bad_alloc&) {
         return false;
     }
-    return queue->push(std::move(what));
+    return queue->push(std::move(queued_event));
 }
 
 outcome set_event_callback(prof_callback callback, void* user, std::uint32_t kinds) {

@@ -16,12 +16,12 @@
 namespace prof {
 namespace {
 
-void append_line(const std::string& journal, const char* word, std::string_view why) noexcept {
+void append_line(const std::string& journal, const char* word, std::string_view reason) noexcept {
     constexpr std::size_t longest = 1000;
     if (journal.empty()) return;
     std::array<char, longest + 64> line{};
     const int bytes = std::snprintf(line.data(), line.size(), "%s %d %.*s", word, static_cast<int>(getpid()),
-                                    static_cast<int>(std::min(why.size(), longest)), why.data());
+                                    static_cast<int>(std::min(reason.size(), longest)), reason.data());
     if (bytes <= 0) return;
     const auto length = std::min(static_cast<std::size_t>(bytes), line.size() - 1);
     std::replace(line.begin(), line.begin() + length, '\n', ' ');
@@ -39,7 +39,7 @@ void append_line(const std::string& journal, const char* word, std::string_view 
 
 }  // namespace
 
-void note_loss(const std::string& journal, std::string_view why) noexcept { append_line(journal, "lost", why); }
+void note_loss(const std::string& journal, std::string_view reason) noexcept { append_line(journal, "lost", reason); }
 
 void note_gpu_tool(const std::string& journal, std::string_view tool) noexcept { append_line(journal, "beside", tool); }
 

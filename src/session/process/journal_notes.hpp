@@ -10,7 +10,7 @@ namespace prof {
 
 // Appends "lost PID WHY" to the file `journal`, if there is such a file of the user's; "" is none. One write, of a line
 // that is cut to its first 1000 bytes.
-void note_loss(const std::string& journal, std::string_view why) noexcept;
+void note_loss(const std::string& journal, std::string_view reason) noexcept;
 
 // Likewise "beside PID TOOL": this process is a tool that uses the GPU's interfaces itself (base/gpu_tools.hpp).
 void note_gpu_tool(const std::string& journal, std::string_view tool) noexcept;

@@ -28,10 +28,10 @@ std::string number_from_environment(std::initializer_list<const char*> variables
 argument_list arguments_of(const std::string& process) {
     const std::string text = text_of_file("/proc/" + process + "/cmdline");
     argument_list arguments;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.find('\0', at), text.size());
-        arguments.push_back(text.substr(at, end - at));
-        at = end + 1;
+    for (std::size_t position = 0; position < text.size();) {
+        const std::size_t end = std::min(text.find('\0', position), text.size());
+        arguments.push_back(text.substr(position, end - position));
+        position = end + 1;
     }
     return arguments;
 }

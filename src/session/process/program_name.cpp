@@ -32,8 +32,8 @@ bool is_launcher(std::string_view name) {
 }
 
 // The script or module that a launcher is to run; "" if the launcher's options do not name it.
-std::string_view name_after_launcher(const argument_list& arguments, std::size_t from) {
-    for (std::size_t i = from; i < arguments.size(); ++i) {
+std::string_view name_after_launcher(const argument_list& arguments, std::size_t first) {
+    for (std::size_t i = first; i < arguments.size(); ++i) {
         const std::string_view word = arguments[i];
         if ((word == "-m" || word == "--module") && i + 1 < arguments.size()) return arguments[i + 1];
         if (word.ends_with(".py") && word[0] != '-') return without_suffix(file_name_of(word));
@@ -43,7 +43,7 @@ std::string_view name_after_launcher(const argument_list& arguments, std::size_t
 
 std::string_view name_of(const python_command& command, const argument_list& arguments) {
     const bool is_module = command.runs == python_command::form::module;
-    const std::string_view name = is_module ? command.what : file_name_of(command.what);
+    const std::string_view name = is_module ? command.operand : file_name_of(command.operand);
     const std::string_view inner = is_launcher(name) ? name_after_launcher(arguments, command.next) : "";
     if (!inner.empty()) return inner;
     return is_module ? name : without_suffix(name);
@@ -56,7 +56,7 @@ std::optional<std::string> own_name(const argument_list& arguments) {
     if (is_python(name)) {
         using form = python_command::form;
         const python_command command = read_python_command(arguments);
-        if (command.runs == form::code && command.what.starts_with(multiprocessing_code)) return {};
+        if (command.runs == form::code && command.operand.starts_with(multiprocessing_code)) return {};
         if (command.runs == form::module || command.runs == form::script) name = name_of(command, arguments);
     }
     return std::string(name.empty() ? "process" : name);

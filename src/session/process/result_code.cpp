@@ -3,8 +3,8 @@
 
 namespace prof {
 
-prof_result code_of(const outcome& of) noexcept {
-    switch (of.code()) {
+prof_result code_of(const outcome& result) noexcept {
+    switch (result.code()) {
         case outcome_code::ok:
             return PROF_OK;
         case outcome_code::wrong_state:

@@ -8,6 +8,6 @@
 namespace prof {
 
 // What a function of the C interface returns for an outcome.
-prof_result code_of(const outcome& of) noexcept;
+prof_result code_of(const outcome& result) noexcept;
 
 }  // namespace prof

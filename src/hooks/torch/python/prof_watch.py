@@ -95,14 +95,14 @@ class Library:
         self.set = function("set", ctypes.c_int)
 
 
-def make(phases):
-    """The class of the observer. `phases`: the scope of prof_phases.py."""
-    unwrapped = phases["unwrapped"]
+def make(monitors):
+    """The class of the observer. `monitors`: the scope of prof_monitor.py."""
+    unwrapped = monitors["unwrapped"]
 
     def code_of(function):
         return getattr(unwrapped(function), "__code__", None)
 
-    class CallMonitor(phases["Monitor"]):
+    class CallMonitor(monitors["Monitor"]):
         """As Monitor. A call whose beginning is not seen is not observed at all."""
 
         def __init__(self, torch, native):
@@ -111,9 +111,9 @@ def make(phases):
             native.set_events = self.library.set
             self.kept = []  # what is watched, for ever
             record_function = torch.autograd.profiler.record_function
-            self.with_range = {code_of(torch.optim.Optimizer.zero_grad), phases["step_code"](torch.optim.Optimizer)}
+            self.with_range = {code_of(torch.optim.Optimizer.zero_grad), monitors["step_code"](torch.optim.Optimizer)}
             engine = type(attribute(torch, "autograd.Variable._execution_engine"))
-            self.within = {code_of(phases["backward_of"](torch)): attribute(engine, "run_backward")}
+            self.within = {code_of(monitors["backward_of"](torch)): attribute(engine, "run_backward")}
             self.witnesses = {}
             if IS_CALLED_DIRECTLY:
                 for path, within in CALLED_WITHIN.items():
@@ -134,7 +134,7 @@ def make(phases):
                 self.library.await_code(id(code), False)
                 return
             within = self.within.get(code)
-            has_end = event < phases["MAKE_OPTIMIZER"]
+            has_end = event < self.native.events.MAKE_OPTIMIZER
             self.add(function if within is None else within, code, CALL if has_end else EVENT)
 
         def watch_code(self, code, event):
@@ -151,7 +151,7 @@ def make(phases):
                 self.library.watch_builtin(definition_of(function), *given)
 
         def start(self):
-            phases["KEPT"].append(self)
+            self.native.KEPT.append(self)
             self.library.set(True)
             atexit.register(self.library.set, False)
 

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/replay/dependency_events.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "base/near_search.hpp"
+#include "timeline/nearly_sorted.hpp"
+#include "timeline/windows.hpp"
+
+namespace prof {
+
+graph_part whole_of(const timeline& data) noexcept {
+    return {.end_call = static_cast<std::uint32_t>(data.api_calls.size()),
+            .end_op = static_cast<std::uint32_t>(data.ops.size())};
+}
+
+dependency_events::dependency_events(const timeline& data, const attribution& att, const whole_steps& steps,
+                                     const graph_part& part)
+    : data_(&data), part_(part) {
+    find_runs(steps);
+    add_events(steps);
+    hand_over(att);
+    if (has_steps_ && steps.thread != npos) follow(steps.thread);
+    order_ops();
+}
+
+void dependency_events::find_runs(const whole_steps& steps) {
+    has_steps_ = !steps.steps.empty();
+    steps_ = joined_steps(*data_, steps.steps);
+    if (!has_steps_) {
+        for (const timeline_window& window : data_->windows) {
+            if (window.end_ns > window.start_ns) steps_.push_back({window.start_ns, window.end_ns, false, 0});
+        }
+    }
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+        const bool goes_on = i > 0 && has_steps_ && goes_on_at(*data_, steps_, i);
+        if (!goes_on) runs_.push_back({.start_ns = steps_[i].start_ns, .first_step = i});
+        runs_.back().end_ns = steps_[i].end_ns;
+        ++runs_.back().steps;
+    }
+}
+
+// Whether a step belongs to the run of the one before it: in one window, with little between them.
+bool dependency_events::goes_on_at(const timeline& data, const std::vector<whole_step>& steps, std::size_t step) {
+    const whole_step& before = steps[step - 1];
+    const std::int64_t between_ns = steps[step].start_ns - before.end_ns;
+    return between_ns <= (before.end_ns - before.start_ns) / 10 &&
+           window_at(data.windows, before.start_ns) == window_at(data.windows, steps[step].start_ns);
+}
+
+std::vector<whole_step> dependency_events::joined_steps(const timeline& data, std::vector<whole_step> steps) {
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+        if (goes_on_at(data, steps, i)) steps[i - 1].end_ns = steps[i].start_ns;
+    }
+    return steps;
+}
+
+void dependency_events::add_events(const whole_steps& steps) {
+    std::vector<std::pair<std::int64_t, std::size_t>> boundaries;  // and the run that ends there, or SIZE_MAX
+    if (has_steps_ && steps.thread != npos) {
+        for (const whole_step& step : steps_) boundaries.emplace_back(step.start_ns, SIZE_MAX);
+        for (std::size_t i = 0; i < runs_.size(); ++i) boundaries.emplace_back(runs_[i].end_ns, i);
+        std::stable_sort(boundaries.begin(), boundaries.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+    std::vector<std::uint32_t> latest(data_->threads.size(), npos);
+    const auto add = [&](host_event event) {
+        event.before = std::exchange(latest[event.thread], static_cast<std::uint32_t>(events_.size()));
+        events_.push_back(event);
+    };
+    auto boundary = boundaries.begin();
+    const auto add_boundaries = [&](std::int64_t until_ns) {
+        for (; boundary != boundaries.end() && boundary->first <= until_ns; ++boundary) {
+            if (boundary->second != SIZE_MAX) {
+                runs_[boundary->second].last_event = static_cast<std::uint32_t>(events_.size());
+            }
+            std::int64_t ns = boundary->first;
+            // A boundary inside a call would be one after it.
+            if (const std::uint32_t before = latest[steps.thread]; before != npos)
+                ns = std::max(ns, events_[before].end_ns);
+            add({.start_ns = ns, .end_ns = ns, .thread = steps.thread});
+        }
+    };
+    const std::size_t calls = part_.end_call - part_.first_call;
+    events_.reserve(calls + boundaries.size());
+    event_of_call_.assign(calls, npos);
+    for (std::uint32_t i = part_.first_call; i < part_.end_call; ++i) {
+        const timeline_api_call& call = data_->api_calls[i];
+        add_boundaries(call.start_ns);
+        const std::uint32_t before = latest[call.thread];
+        if (before != npos && call.start_ns < events_[before].end_ns) {  // inside another call
+            event_of_call_[i - part_.first_call] = before;
+            continue;
+        }
+        event_of_call_[i - part_.first_call] = static_cast<std::uint32_t>(events_.size());
+        add({.start_ns = call.start_ns,
+             .end_ns = std::max(call.start_ns, call.end_ns),
+             .call = i,
+             .thread = call.thread});
+    }
+    add_boundaries(INT64_MAX);
+}
+
+// Threads whose operations were adopted work for another thread: for the one that adopted most.
+void dependency_events::hand_over(const attribution& att) {
+    homes_.resize(data_->threads.size());
+    std::iota(homes_.begin(), homes_.end(), 0U);
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> adopted;  // thread and home → operations
+    for (std::size_t op = part_.first_op; op < part_.end_op; ++op) {
+        const std::uint32_t home = adopting_thread(*data_, att, op);
+        if (home == npos || data_->ops[op].launch == npos) continue;
+        ++adopted[{data_->api_calls[data_->ops[op].launch].thread, home}];
+    }
+    std::vector<std::uint64_t> most(data_->threads.size(), 0);
+    for (const auto& [threads, ops] : adopted) {
+        if (threads.first == threads.second || ops <= most[threads.first]) continue;
+        most[threads.first] = ops;
+        homes_[threads.first] = threads.second;
+    }
+    find_homes_outside_ranges(att.adopt_pattern);
+    bool is_any_handed_over = false;
+    for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) is_any_handed_over |= homes_[thread] != thread;
+    if (!is_any_handed_over) return;
+    std::vector<std::vector<std::uint32_t>> of_thread(data_->threads.size());
+    for (std::uint32_t i = 0; i < events_.size(); ++i) of_thread[events_[i].thread].push_back(i);
+    for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) {
+        if (homes_[thread] == thread) continue;
+        const std::vector<std::uint32_t>& there = of_thread[homes_[thread]];
+        std::size_t hint = 0;
+        std::size_t latest_gap = SIZE_MAX;
+        for (const std::uint32_t index : of_thread[thread]) {
+            host_event& event = events_[index];
+            hint = partition_point_near(there.size(), hint,
+                                        [&](std::size_t at) { return events_[there[at]].start_ns <= event.start_ns; });
+            const bool fits = hint > 0 && events_[there[hint - 1]].end_ns <= event.start_ns && hint < there.size() &&
+                              events_[there[hint]].start_ns >= event.end_ns;
+            if (!fits) {
+                latest_gap = SIZE_MAX;
+                continue;
+            }
+            if (std::exchange(latest_gap, hint) != hint) {
+                event.before = there[hint - 1];
+                event.is_handed_over = true;
+            }
+            host_event& next = events_[there[hint]];
+            if (!next.is_handed_over || event.end_ns > events_[next.before].end_ns) next.before = index;
+            next.is_handed_over = true;
+        }
+    }
+}
+
+// Where the program has no ranges, nothing is adopted: autograd's thread works for the one other thread that launches
+// on its GPU.
+void dependency_events::find_homes_outside_ranges(const std::string& autograd) {
+    if (autograd.empty()) return;
+    std::vector<bool> is_autograd(data_->threads.size());
+    bool is_any_alone = false;
+    for (std::uint32_t i = 0; i < data_->threads.size(); ++i) {
+        is_autograd[i] = fnmatch(autograd.c_str(), data_->threads[i].system_name.c_str(), 0) == 0;
+        is_any_alone |= is_autograd[i] && homes_[i] == i;
+    }
+    if (!is_any_alone) return;
+    struct launchers {
+        std::set<std::uint32_t> autograd;
+        std::set<std::uint32_t> others;
+    };
+    std::map<std::uint32_t, launchers> of_device;
+    for (const gpu_op& op : ops_of_part()) {
+        if (op.launch == npos) continue;
+        const std::uint32_t thread = data_->api_calls[op.launch].thread;
+        launchers& of = of_device[data_->place_of(op).device];
+        (is_autograd[thread] ? of.autograd : of.others).insert(thread);
+    }
+    for (const auto& [device, of] : of_device) {
+        if (of.others.size() != 1) continue;
+        for (const std::uint32_t thread : of.autograd) {
+            if (homes_[thread] == thread) homes_[thread] = *of.others.begin();
+        }
+    }
+}
+
+// Threads that launch no kernels follow the one with the steps.
+void dependency_events::follow(std::uint32_t thread) {
+    std::vector<bool> launches(data_->threads.size());
+    for (const gpu_op& op : ops_of_part()) {
+        if (op.launch == npos || (op.kind != op_kind::kernel && op.kind != op_kind::graph)) continue;
+        launches[data_->api_calls[op.launch].thread] = true;
+    }
+    if (!launches[thread]) return;
+    std::vector<std::uint32_t> ended;  // events of `thread`, as far as they have ended
+    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+        host_event& event = events_[i];
+        if (event.thread == thread) ended.push_back(i);
+        if (launches[event.thread] || homes_[event.thread] != event.thread) continue;
+        auto latest = ended.rbegin();
+        while (latest != ended.rend() && events_[*latest].end_ns > event.start_ns) ++latest;
+        if (latest == ended.rend()) continue;
+        event.before = *latest;
+        event.is_handed_over = true;
+        event.is_beside = true;
+    }
+    for (std::uint32_t other = 0; other < homes_.size(); ++other) {
+        if (!launches[other] && homes_[other] == other) homes_[other] = thread;
+    }
+}
+
+void dependency_events::order_ops() {
+    order_.resize(part_.end_op - part_.first_op);
+    std::iota(order_.begin(), order_.end(), part_.first_op);
+    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return moment_of(a) < moment_of(b); };
+    sort_nearly_sorted(order_, earlier);
+}
+
+std::int64_t dependency_events::moment_of(std::uint32_t op) const noexcept {
+    const std::uint32_t launch = launch_of(op);
+    const std::int64_t start_ns = data_->ops[op].start_ns;
+    return launch == npos ? start_ns : std::max(start_ns, events_[launch].start_ns);
+}
+
+// Of each run, the work from before it and the work that it left.
+void dependency_events::find_work_across_edges(std::uint32_t thread) {
+    std::size_t begun = 0;  // runs
+    const auto run_at = [&](std::int64_t ns) {
+        begun = partition_point_near(runs_.size(), begun, [&](std::size_t at) { return runs_[at].start_ns <= ns; });
+        return begun > 0 && ns < runs_[begun - 1].end_ns ? begun - 1 : SIZE_MAX;
+    };
+    // By stream, of each run the beginning of its first operation: until then others occupied the stream.
+    std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> first_ns(data_->places.size());
+    std::vector<std::int64_t> ended_ns(runs_.size() + 1, INT64_MIN);  // by the number of runs that had begun
+    for (std::size_t position = 0; position < order_.size(); ++position) {
+        const std::uint32_t index = order_[position];
+        const gpu_op& op = data_->ops[index];
+        const std::uint32_t launch = launch_of(index);
+        const std::size_t at = run_at(launch == npos ? op.start_ns : events_[launch].start_ns);
+        ended_ns[begun] = std::max(ended_ns[begun], op.end_ns);
+        if (begun > 0) runs_[begun - 1].end_position = position + 1;
+        if (at == SIZE_MAX) continue;
+        step_run& run = runs_[at];
+        if (run.last_op == npos || op.end_ns > data_->ops[run.last_op].end_ns) run.last_op = index;
+        if (launch == npos) continue;
+        auto& of_stream = first_ns[op.place];
+        if (of_stream.empty() || of_stream.back().first < at) of_stream.emplace_back(at, op.start_ns);
+        if (op.end_ns > run.end_ns) run.left.push_back(index);
+    }
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+        runs_[i].busy_before_ns = std::max(ended_ns[i], i == 0 ? INT64_MIN : runs_[i - 1].busy_before_ns);
+        if (i > 0) runs_[i].end_position = std::max(runs_[i].end_position, runs_[i - 1].end_position);
+    }
+    const auto add = [&](std::size_t at, std::uint32_t op, std::int64_t from_ns) {
+        if (op == npos) return;
+        std::int64_t until_ns = data_->ops[op].end_ns;
+        const auto& of_stream = first_ns[data_->ops[op].place];
+        const auto found = std::lower_bound(of_stream.begin(), of_stream.end(), std::pair{at, INT64_MIN});
+        if (found != of_stream.end() && found->first == at) until_ns = std::min(until_ns, found->second);
+        runs_[at].waited_before_ns += std::max<std::int64_t>(until_ns - from_ns, 0);
+    };
+    for (const host_event& event : events_) {
+        const bool waits = event.has_waited || event.runtime_waits_for != npos;
+        if (event.thread != thread || event.before == npos || !waits) continue;
+        const std::int64_t from_ns = events_[event.before].end_ns;
+        const std::size_t at = run_at(from_ns);
+        if (at == SIZE_MAX) continue;
+        if (event.has_waited) add(at, event.waits_for, event.start_ns);
+        if (event.runtime_waits_for != npos) add(at, event.runtime_waits_for, from_ns + event.work_before_wait_ns);
+    }
+}
+
+}  // namespace prof
