@@ -41,7 +41,7 @@ constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_t
 
 cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
     : region_(where), buffers_(where, options.buffer_bytes, options.buffer_count) {
-    library_opened_ = open_cupti(options.library, options.toolkits, cupti_);
+    library_opened_ = open_cupti(options.library, options.toolkits, cupti_, options.may_call);
 }
 
 outcome cupti_tracer::failed(const char* what, CUptiResult result) const {
