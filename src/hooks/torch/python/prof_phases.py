@@ -16,6 +16,7 @@ import types
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+is_own = globals().get("is_own", lambda failure: True)  # of sitecustomize.py
 OBSERVERS = globals().get("OBSERVERS", [])  # what is attached and detached with recordings
 
 # enum python_event of session/python_calls.hpp
@@ -83,7 +84,9 @@ def torch_function(torch, symbol, library):
     try:
         path = os.path.join(os.path.dirname(torch.__file__), "lib", library)
         return ctypes.cast(getattr(ctypes.CDLL(path), symbol), ctypes.c_void_p).value
-    except (OSError, AttributeError, TypeError):
+    except (OSError, AttributeError, TypeError) as failure:
+        if not is_own(failure):
+            raise
         return None
 
 
@@ -128,7 +131,9 @@ class Native:
     def interpreter(name):
         try:
             return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-        except AttributeError:
+        except AttributeError as failure:
+            if not is_own(failure):
+                raise
             return None
 
     def builtin(self, name, shown=None, doc=None, module=None):
