@@ -35,7 +35,7 @@ INTERPRETER = (
     "PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti", "PyFrame_GetVar", "PyCode_GetCode",
     "PyUnicode_InternFromString", "PyEval_SaveThread", "PyEval_RestoreThread", "PyTuple_New", "PyTuple_SetItem", "PyErr_Fetch",
     "PyErr_Restore", "PyErr_NormalizeException", "_PyErr_ChainExceptions", "PyThreadState_Get",
-    "PyThreadState_EnterTracing", "PyThreadState_LeaveTracing")
+    "PyThreadState_EnterTracing", "PyThreadState_LeaveTracing", "PyNumber_Index")
 OBJECTS = ("none", "no", "yes", "disable", "method", "function", "number", "list", "generator", "list_iterator", "range_iterator",
            "end_of_iteration", "no_room", "optimizer", "thread_of_compiler")
 INSTRUCTIONS = ("JUMP_BACKWARD", "", "FOR_ITER", "EXTENDED_ARG", "PUSH_EXC_INFO", "LOAD_ATTR")
