@@ -39,8 +39,9 @@ class _Object:
         self.handle, self._close = handle, close
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():
-            self._close(self.handle)
+        close = getattr(self, "_close", None)  # None: what the program raised meanwhile has ended __init__
+        if close is not None and not is_finalizing():
+            close(self.handle)
 
 
 class _Closable:
