@@ -49,7 +49,9 @@ outcome cupti_tracer::failed(const char* what, CUptiResult result) const {
     if (cupti_.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
     std::string line = std::string{what} + ": " + text + " (" + std::to_string(result) + ")";
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        line += "; another profiler has CUPTI: Nsight, cuda-gdb, or in the program torch.profiler or Triton's Proton";
+        line +=
+            "; another profiler has CUPTI: Nsight, cuda-gdb, compute-sanitizer, or in the program torch.profiler or "
+            "Triton's Proton";
     }
     if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) line += "; the driver keeps profiling for administrators";
     return outcome::failed(std::move(line));
