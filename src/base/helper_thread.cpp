@@ -129,14 +129,18 @@ bool main_thread_has_ended() noexcept {
     return readlink(path, target, sizeof target) < 0;
 }
 
-// Whether one thread of this process is not among those that are counted.
-bool has_one_other(const std::atomic<unsigned>& counted) noexcept {
+// How many threads of this process are not among those that are counted; 0: not known.
+unsigned other_threads(const std::atomic<unsigned>& counted) noexcept {
     constexpr unsigned links_of_a_directory = 2;
     struct stat tasks {};
     const unsigned ours = counted.load();
-    if (stat("/proc/self/task", &tasks) != 0 || counted.load() != ours) return false;
-    return tasks.st_nlink == links_of_a_directory + 1 + ours;
+    if (stat("/proc/self/task", &tasks) != 0 || counted.load() != ours) return 0;
+    return tasks.st_nlink < links_of_a_directory + ours
+               ? 0
+               : static_cast<unsigned>(tasks.st_nlink) - links_of_a_directory - ours;
 }
+
+bool has_one_other(const std::atomic<unsigned>& counted) noexcept { return other_threads(counted) == 1; }
 
 // The main thread is counted, although it has ended.
 bool only_ours_are_left() noexcept { return has_one_other(helper_threads) && main_thread_has_ended(); }
@@ -157,7 +161,26 @@ int create_helper_thread(pthread_t& thread, void* (*run)(void*), void* argument,
     return result;
 }
 
-bool has_one_thread_of_the_program() noexcept { return !takes_own_memory && has_one_other(helper_threads_to_be); }
+// A program whose second thread stays waits for it a few times in all.
+bool has_one_thread_of_the_program() noexcept {
+    constexpr timespec pause{0, 50'000};
+    constexpr int most_checks = 100;
+    constexpr int waits_in_vain = 4;
+    static std::atomic<int> waits_left{waits_in_vain};
+    if (takes_own_memory) return false;
+    unsigned others = other_threads(helper_threads_to_be);
+    if (others != 2 || waits_left <= 0) return others == 1;
+    for (int i = 0; i < most_checks && others == 2; ++i) {
+        (void)nanosleep(&pause, nullptr);
+        others = other_threads(helper_threads_to_be);
+    }
+    if (others == 1) {
+        waits_left = waits_in_vain;
+    } else {
+        --waits_left;
+    }
+    return others == 1;
+}
 
 void await_end_of_helper_threads() noexcept {
     constexpr timespec pause{0, 20'000};

@@ -33,7 +33,8 @@ void helper_thread_was_ended() noexcept;
 // For a forked child, from pthread_atfork: resets the count, because the parent's helper threads do not exist there.
 void forget_helper_threads() noexcept;
 
-// Whether the calling thread is the only one that is not a helper thread. One system call.
+// Whether the calling thread is the only one that is not a helper thread. A second one may be about to end: it is
+// waited for, some ms at most. Otherwise this is one system call.
 bool has_one_thread_of_the_program() noexcept;
 // Helper threads have been joined: returns when the kernel does not count them any more, after some ms at the latest.
 void await_end_of_helper_threads() noexcept;

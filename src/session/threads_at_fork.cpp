@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds longest_wait_for_disk_at_fork{50};
 
 void threads_at_fork::rest() noexcept {
     if (rest_ || session_mutexes_held != 0 || parts_.exit.has_begun()) return;
-    if (!has_one_thread_of_the_program() || is_in_signal_handler()) return;
+    if (is_in_signal_handler() || !has_one_thread_of_the_program()) return;
     takes_own_memory = true;  // an allocator may have locked itself
     try {
         rest_ = try_to_rest();

@@ -299,6 +299,14 @@ scenario scenario_of(const std::map<std::string, std::string>& options, const st
     return out;
 }
 
+// The first allocations are those of the session itself.
+TEST(Faults, CostOnlyReportedLossesWhenTheFirstAllocationsFail) {
+    constexpr std::uint64_t allocations = 16;
+    for (std::uint64_t which = 1; which <= allocations; ++which) {
+        (void)holds(2, scenario_of({}, "malloc@" + std::to_string(which) + "=fail:12"));
+    }
+}
+
 // One allocation after another fails. PROF_FAULTS_COUNT: how many allocations (6).
 TEST(Faults, CostOnlyReportedLossesWhenAllocationsFail) {
     const std::uint64_t count = number("PROF_FAULTS_COUNT", 6);

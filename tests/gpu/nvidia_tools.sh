@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # NVIDIA's own tools and prof run, in either order: the tool does what it does without prof, the program prints what it
-# prints, and prof says that it records no GPU work. For each tool and order a line with pass, FAIL or SKIPPED.
+# prints, and prof says that it records no GPU work. For each tool and order a line with pass, FAIL or SKIPPED, and what
+# prof says.
 #
 #   tests/gpu/nvidia_tools.sh BUILD
 #
@@ -56,7 +57,10 @@ check() {
     elif [[ -n $own ]] && ! grep -qE "^(prof|libprof): .*$own" "$output"; then
         fail "$name" "no line of prof's with '$own'" "$output"
     elif [[ -n $own && $has_ranges == yes ]] && ! has_range; then fail "$name" "no capture has the range" "$output"
-    else echo "pass    $name"; fi
+    else
+        echo "pass    $name"
+        [[ -z $own ]] || grep -E "^(prof|libprof): .*$own" "$output" | sed 's/^/        | /'
+    fi
 }
 
 has_range() {

@@ -75,7 +75,8 @@ class Prof:
 
 
 class Phases(Prof):
-    """libprof, and the phases that it observes of PyTorch under `prof run` (docs/guide/phases.md)."""
+    """libprof, and the phases that it observes of PyTorch under `prof run` (docs/guide/phases.md). A process has them
+    once: either phases or modules."""
 
     modules = "off"
 
@@ -84,9 +85,9 @@ class Phases(Prof):
 
         super().__init__(*settings)
         self.observers = []
-        self.settings = {**os.environ, "PROF_MODULES": self.modules}
+        self.hook_settings = {**os.environ, "PROF_MODULES": self.modules}
         for name in ("PROF_IMAGE_LIBRARY", "NVTX_INJECTION64_PATH"):
-            self.settings[name] = self.library._name
+            self.hook_settings[name] = self.library._name
         self.observe(torch)
         self.call_observers("detach")
 
@@ -94,7 +95,7 @@ class Phases(Prof):
         import runpy
 
         return runpy.run_path(str(ROOT / "src/hooks/torch/python" / name),
-                              {"OBSERVERS": self.observers, "SETTINGS": self.settings})
+                              {"OBSERVERS": self.observers, "SETTINGS": self.hook_settings})
 
     def observe(self, torch):
         self.run_hook("prof_phases.py")["start"](torch, print, self.run_hook("prof_modules.py"), self.run_hook)

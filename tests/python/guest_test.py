@@ -50,6 +50,7 @@ net(torch.ones(2, 4))
 
 # Of a program that has no tool: what each function of sys.monitoring gives for each number.
 ASKS_OF_TOOLS = """\
+import enum
 import sys
 import torch
 
@@ -63,6 +64,8 @@ def callback(*_):
 
 
 calls, start = [], monitoring.events.PY_START
+MONITORED = ("use_tool_id", "free_tool_id", "get_tool", "register_callback", "set_events", "set_local_events", "get_events",
+             "get_local_events")
 for tool in sorted(range(6), reverse="-r" in sys.argv):
     for name, *arguments in (("get_tool",), ("get_events",), ("get_events", 1), ("get_local_events", code),
                              ("get_local_events", 1), ("free_tool_id",), ("set_events", start), ("set_events", 0),
@@ -91,6 +94,36 @@ for tool in range(6):
     net(torch.ones(2, 4))
     monitoring.set_local_events(tool, code, 0)
     monitoring.free_tool_id(tool)
+print(len(calls))
+class Tool(enum.IntEnum):
+    A, B, C, D, E, F = range(6)
+
+
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        print("asked")
+        return self.value
+
+
+for kind in (Tool, Number, type("Int", (int,), {}), bool):
+    for tool in [kind(number) for number in range(2 if kind is bool else 6)]:
+        print(monitoring.get_tool(tool), monitoring.use_tool_id(tool, "mine"), monitoring.get_tool(tool))
+        monitoring.register_callback(tool, start, callback)
+        monitoring.set_local_events(tool, code, start)
+        net(torch.ones(2, 4))
+        print(len(calls), monitoring.get_local_events(tool, code), monitoring.get_events(tool))
+        monitoring.set_local_events(tool, code, 0)
+        monitoring.free_tool_id(tool)
+for name in MONITORED:
+    for arguments in ((), (1 << 70,), (-1, 0), (-1,), (5.0, 0, 0), ("5",), (None, 1), (5, 1, 1, 1), (Number("text"),),
+                      (Number(1 << 70), "name"), (Number(5), 1, 2, 3)):
+        try:
+            print(name, getattr(monitoring, name)(*arguments))
+        except Exception as failure:
+            print(name, type(failure), failure)
 print(len(calls))
 print([name for name in dir(monitoring) if name != "get_tool"], monitoring._all_events, monitoring.set_events.__doc__)
 net(torch.ones(2, 4))
@@ -146,7 +179,7 @@ class Guest(unittest.TestCase):
             bare = self.run_program("-c", ASKS_OF_TOOLS, *order)
             self.assertEqual(self.run_program("-c", ASKS_OF_TOOLS, *order, options=[]), bare)
             observed = self.observed()
-            self.assertEqual(sum(count for path, count in observed.items() if path.endswith("forward")), 6 * 15 + 1,
+            self.assertEqual(sum(count for path, count in observed.items() if path.endswith("forward")), 6 * 15 + 20 + 1,
                              observed)
 
 

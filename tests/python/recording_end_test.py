@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The end of a recording that cannot be what it should be: a program that has done its work goes on, and is told.
 
-Usage: recording_end_test.py <folder with the package>
+Usage: recording_end_test.py <folder with the package> <libnvtx_push.so> <libfake_libtorch.so>
 """
 import json
 import os
@@ -13,7 +13,8 @@ import unittest
 
 from clean_environment import clean_environment
 
-PACKAGE = ""
+PACKAGE = PUSH_LIBRARY = LIBTORCH = ""
+FAKE_TORCH = str(pathlib.Path(__file__).resolve().parent / "fake_torch")
 
 # Of each way in which a recording ends badly what makes it so, and what the error says.
 WAYS = {
@@ -66,12 +67,12 @@ class RecordingEnd(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def python(self, code, *options, expect=0, fallback=False):
+    def python(self, code, *options, expect=0, **variables):
         """What the code prints, as JSON, and its standard error."""
         program = self.folder / "program.py"
         program.write_text(PROGRAM + code)
         done = subprocess.run([sys.executable, *options, program.name], cwd=self.folder, capture_output=True, text=True,
-                              timeout=100, env=clean_environment(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1"))
+                              timeout=100, env=clean_environment(**{"PYTHONPATH": PACKAGE, "PYTHONDONTWRITEBYTECODE": "1", **variables}))
         self.assertEqual(done.returncode, expect, done.stderr)
         return (json.loads(done.stdout) if done.stdout else None), done.stderr
 
@@ -184,7 +185,53 @@ say(status=status, error=run.error, names=len(run.summary.rows) > 3)
         self.assertEqual(found, {"status": 0, "error": None, "names": True, "recording": False}, stderr)
         self.assertNotIn("RecordingWarning", stderr)
 
+    def test_what_the_program_raises_meanwhile_reaches_it(self):
+        """At each call of a function in libprof's code, from the start of a recording to its end and its export, with a
+        stand-in for torch that is observed. TimeoutError is what handlers of SIGALRM raise, and is an OSError."""
+        for kind in ("Limit", "TimeoutError"):
+            found, stderr = self.python(f"kind = {kind}\n".replace("Limit", "type('Limit', (Exception,), {})") + """
+OURS = "<libprof/", os.path.dirname(libprof.__file__) + os.sep
+calls = wanted = 0
+
+def profile(frame, event, argument):
+    global calls
+    if event in ("call", "c_call") and frame.f_code.co_filename.startswith(OURS) and frame.f_code.co_name != "__del__":
+        calls += 1
+        if calls == wanted:
+            sys.setprofile(None)
+            raise kind("of the program")
+
+def work():
+    import torch
+    libprof.start(output_dir="out", export=[])
+    with libprof.range("work"):
+        pass
+    path = libprof.stop()
+    libprof.load(path).report().export("report.json")
+
+work()
+raised, lost = 0, []
+while True:
+    calls, wanted = 0, wanted + 1
+    sys.setprofile(profile)
+    try:
+        work()
+        sys.setprofile(None)
+        if calls < wanted:
+            break
+        lost.append(wanted)
+    except kind as failure:
+        raised += failure.args == ("of the program",)
+    sys.setprofile(None)
+    if libprof.is_recording():
+        libprof.stop()
+say(raised=raised, lost=lost)
+""", PYTHONPATH=f"{PACKAGE}:{FAKE_TORCH}", NVTX_PUSH_LIBRARY=PUSH_LIBRARY, FAKE_LIBTORCH=LIBTORCH)
+            with self.subTest(kind):
+                self.assertGreater(found["raised"], 100)
+                self.assertEqual(found["lost"], [], stderr)
+
 
 if __name__ == "__main__":
-    PACKAGE = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    PACKAGE, PUSH_LIBRARY, LIBTORCH = map(os.path.abspath, sys.argv[1:4])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

@@ -71,6 +71,11 @@ TEST_F(OwnThreads, AreNotThereAtAForkOfAProgramOfOneThread) {
     EXPECT_EQ(std::count(all.begin(), all.end(), range_counts{{"child's", 10}}), 5);
 }
 
+TEST_F(OwnThreads, AreNotThereAtAForkBesideAThreadThatEnds) {
+    EXPECT_EQ(same_with_and_without("beside_an_ending_thread", exited(3)), "");
+    EXPECT_THAT(recorded(1), ElementsAre(range_counts{{"parent's", 50}}));
+}
+
 TEST_F(OwnThreads, AreNotThereAtAForkOfAForkedChild) {
     EXPECT_EQ(same_with_and_without("generations", exited(3)), "");
     EXPECT_THAT(recorded(3), UnorderedElementsAre(range_counts{{"parent's", 10}}, range_counts{{"child's", 20}},

@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <string>
 #include <thread>
 
 #include "session/scenes.hpp"
@@ -131,6 +133,38 @@ void generations() {
         4);
 }
 
+bool main_thread_sleeps() {
+    std::FILE* const file = std::fopen(("/proc/self/task/" + std::to_string(getpid()) + "/stat").c_str(), "r");
+    char line[512] = "";
+    (void)std::fgets(line, sizeof line, file);
+    std::fclose(file);
+    return std::strncmp(std::strrchr(line, ')'), ") S", 3) == 0;
+}
+
+// The thread has nothing more to do at the fork, and ends as soon as this one waits for anything.
+void beside_an_ending_thread() {
+    constexpr int forks = 5;
+    int without_others = 0;
+    for (int i = 0; i < forks; ++i) {
+        ranges("parent's", 10);
+        static std::atomic<bool> is_ending;
+        is_ending = false;
+        std::thread ending([] {
+            is_ending = true;
+            while (!main_thread_sleeps()) std::this_thread::yield();
+        });
+        while (!is_ending) continue;
+        const pid_t child = fork();
+        if (child == 0) std::_Exit(1);
+        without_others += thread_count() <= 2 ? 1 : 0;
+        std::printf("a child ended with %d\n", status_of(child));
+        (void)std::fflush(stdout);
+        ending.join();
+    }
+    // Not all: on a busy machine a thread may take longer to end than libprof waits.
+    std::printf(without_others > 0 ? "no other threads\n" : "other threads at each fork\n");
+}
+
 void forks_while_stopped() {
     ranges("parent's", 10);
     call("prof_pause");
@@ -219,6 +253,7 @@ int main(int argc, char** argv) {
                                              {"forks", forks},
                                              {"generations", generations},
                                              {"forks_while_stopped", forks_while_stopped},
+                                             {"beside_an_ending_thread", beside_an_ending_thread},
                                              {"with_an_open_range", with_an_open_range},
                                              {"in_a_signals_handler", in_a_signals_handler},
                                              {"ends_at_a_fork", ends_at_a_fork},

@@ -214,6 +214,16 @@ TEST_F(Processes, EndWhileThreadsWorkOn) {
     EXPECT_TRUE(captured(1).front().quality.ended);
 }
 
+// Libcupti's exit handlers have run, and libprof has not called a function of it yet.
+TEST_F(Processes, MayEndWhileLibcuptiIsLoaded) {
+    const environment waits{{"FAKE_CUPTI_LOADED_IN_EXIT", scratch.path + "/loading"}};
+    EXPECT_EQ(same_with_and_without("exit_while_cupti_is_loaded", exited(3), waits), "");
+    EXPECT_TRUE(std::filesystem::exists(scratch.path + "/loading"));
+    const timeline data = captured(1).front();
+    EXPECT_TRUE(data.quality.ended);
+    EXPECT_EQ(data.ops.size(), 0U);
+}
+
 TEST_F(Processes, EndByExitOnAnyThread) {
     EXPECT_EQ(same_with_and_without("exit_on_another_thread", exited(4)), "");
     EXPECT_TRUE(captured(1).front().quality.ended);

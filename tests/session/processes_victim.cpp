@@ -230,6 +230,22 @@ void threads_outlive_main() {
     start_endless_threads();
 }
 
+// A thread uses CUDA for the first time. When libcupti is loaded for it, the process exits; the last handler waits for
+// the thread.
+void exit_while_cupti_is_loaded() {
+    static std::atomic<bool> is_done{false};
+    std::atexit([] {
+        while (!is_done) usleep(1000);
+        print_line("the handler ran");
+    });
+    std::thread([] {
+        train_step();
+        is_done = true;
+    }).detach();
+    const char* const is_loading = std::getenv("FAKE_CUPTI_LOADED_IN_EXIT");
+    while (!is_done && access(is_loading, F_OK) != 0) std::this_thread::yield();
+}
+
 void exit_on_another_thread() {
     std::thread([] {
         start_endless_threads();
@@ -474,6 +490,7 @@ int main(int, char** argv) {
                                          {"launcher", [&] { launcher(argv[0]); }},
                                          {"closes_all_files", closes_all_files},
                                          {"threads_outlive_main", threads_outlive_main},
+                                         {"exit_while_cupti_is_loaded", exit_while_cupti_is_loaded},
                                          {"exit_on_another_thread", exit_on_another_thread},
                                          {"main_ends_first", main_ends_first},
                                          {"main_ends_and_recording_stops", main_ends_and_recording_stops},

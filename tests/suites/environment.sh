@@ -50,10 +50,12 @@ install_packages() {
         mkdir "$place/sources"
         tar --extract --file "$place"/downloads/*.tar.gz --directory "$place/sources" --strip-components 1
     fi
-    # Only now, so that pip does not look for what PyTorch needs.
-    "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-        > "$("$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/base.pth"
 }
 interpreter=$(make_environment "suite-$suite-$1" "$python" "$base ${packages[*]} ${alone[*]} ${source[*]}")
+# Only now, so that pip does not look for what PyTorch needs; and each time, since the folder of another worktree, which
+# has made this environment, may be gone.
+place=$("$interpreter" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+"$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$place/base.pth.$$"
+mv "$place/base.pth.$$" "$place/base.pth"
 echo "$interpreter"
 ((!${#source[@]})) || echo "${interpreter%/bin/python}/sources"

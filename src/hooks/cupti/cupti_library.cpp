@@ -109,7 +109,8 @@ std::string found_cuda_runtime() {
 }
 
 // Fills `out` from the loaded library. Returns "" or one line that names the problem.
-outcome take(void* handle, const std::string& name, cupti_library& out) {
+outcome take(void* handle, const std::string& name, cupti_library& out, const std::function<bool()>& may_call) {
+    if (may_call && !may_call()) return outcome::failed("the process ends");
     Dl_info info{};
     decltype(&cuptiGetVersion) version = nullptr;
     if (!find(handle, "cuptiGetVersion", version)) {
@@ -146,23 +147,24 @@ outcome take(void* handle, const std::string& name, cupti_library& out) {
 
 }  // namespace
 
-outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out) {
+outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out,
+                   const std::function<bool()>& may_call) {
     if (!chosen.empty()) {
         void* handle = dlopen(chosen.c_str(), RTLD_NOW | RTLD_LOCAL);
         if (handle == nullptr) {
             return outcome::failed("PROF_CUPTI_LIBRARY cannot be loaded: " + std::string{dlerror()});
         }
-        return take(handle, chosen, out);
+        return take(handle, chosen, out, may_call);
     }
     // Without a driver cuptiGetVersion crashes in some versions of libcupti (13.2), so it is not called then.
     if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) == nullptr && dlopen("libcuda.so.1", RTLD_NOW) == nullptr) {
         return outcome::failed("no NVIDIA driver (libcuda.so.1)");
     }
     for (const std::string& object : loaded_objects("libcupti.so")) {
-        if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return take(handle, object, out);
+        if (void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_NOLOAD)) return take(handle, object, out, may_call);
     }
     for (const std::string& place : usual_places(toolkits)) {
-        if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return take(handle, place, out);
+        if (void* handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) return take(handle, place, out, may_call);
     }
     return outcome::failed("libcupti.so was found nowhere; PROF_CUPTI_LIBRARY can name it");
 }

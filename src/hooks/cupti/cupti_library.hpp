@@ -6,6 +6,7 @@
 #include <cupti.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -62,9 +63,11 @@ struct cupti_library {
 
 // Finds and loads libcupti. If `chosen` (PROF_CUPTI_LIBRARY) is not empty, only that file is tried. Otherwise the
 // search order is: a copy that the process has loaded already, then the usual places, among them the folders
-// `toolkits`. A failure names what is missing and why. Loads libraries, so it is not for the hot path. Any
-// thread, but only one at a time.
-outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out);
+// `toolkits`. Between loading and the first call of a function of libcupti it asks `may_call`, if there is one; if that
+// is false, none is called. A failure names what is missing and why. Loads libraries, so it is not for the hot path.
+// Any thread, but only one at a time.
+outcome open_cupti(const std::string& chosen, const std::vector<std::string>& toolkits, cupti_library& out,
+                   const std::function<bool()>& may_call = {});
 
 // Whether the CUDA driver was initialised in this process. Does not initialise it. Does not wait for the loader's lock.
 bool cuda_is_initialised() noexcept;

@@ -41,7 +41,7 @@ constexpr auto graph_kind = static_cast<CUpti_ActivityKind>(layout::kind_graph_t
 
 cupti_tracer::cupti_tracer(region& where, const tracer_options& options)
     : region_(where), buffers_(where, options.buffer_bytes, options.buffer_count) {
-    library_opened_ = open_cupti(options.library, options.toolkits, cupti_);
+    library_opened_ = open_cupti(options.library, options.toolkits, cupti_, options.may_call);
 }
 
 outcome cupti_tracer::failed(const char* action, CUptiResult result) const {
@@ -49,7 +49,9 @@ outcome cupti_tracer::failed(const char* action, CUptiResult result) const {
     if (cupti_.result_string(result, &text) != CUPTI_SUCCESS || text == nullptr) text = "unknown error";
     std::string line = std::string{action} + ": " + text + " (" + std::to_string(result) + ")";
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-        line += "; another profiler has CUPTI: Nsight, cuda-gdb, or in the program torch.profiler or Triton's Proton";
+        line +=
+            "; another profiler has CUPTI: Nsight, cuda-gdb, compute-sanitizer, or in the program torch.profiler or "
+            "Triton's Proton";
     }
     if (result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES) line += "; the driver keeps profiling for administrators";
     return outcome::failed(std::move(line));

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ namespace prof {
 struct tracer_options {
     std::string library;                  // PROF_CUPTI_LIBRARY
     std::vector<std::string> toolkits{};  // folders to search for libcupti
+    std::function<bool()> may_call{};     // asked when libcupti is loaded; false: none of its functions is called
     std::size_t buffer_bytes = 1U << 20;
     std::uint32_t buffer_count = 20;
 };

@@ -971,48 +971,97 @@ struct monitoring_tool {
             python.clear_error();
         }
     }
-    bool has(void* const* arguments, std::ptrdiff_t count) const noexcept {
-        long long asked = -1;
-        return number >= 0 && count >= 1 && number_of(arguments[0], asked) && asked == number;
+    bool has(python_object asked) const noexcept {
+        long long value = -1;
+        if (number < 0 || !number_of(asked, value)) return false;
+        if (value == -1) python.clear_error();  // a large number
+        return value == number;
     }
 };
 monitoring_tool tool;
+
+template <std::size_t... indices>
+void* call_with(python_object function, void* const* arguments, std::index_sequence<indices...>) noexcept {
+    return python.call(function, arguments[indices]..., nullptr);
+}
 
 void* pass_on(monitoring_tool::function which, void* const* arguments, std::ptrdiff_t count) noexcept {
     python_object const function = tool.functions[which];
     switch (count) {
         case 0:
-            return python.call(function, nullptr);
+            return call_with(function, arguments, std::make_index_sequence<0>());
         case 1:
-            return python.call(function, arguments[0], nullptr);
+            return call_with(function, arguments, std::make_index_sequence<1>());
         case 2:
-            return python.call(function, arguments[0], arguments[1], nullptr);
-        default:
-            return python.call(function, arguments[0], arguments[1], arguments[2], nullptr);
+            return call_with(function, arguments, std::make_index_sequence<2>());
+        case 3:
+            return call_with(function, arguments, std::make_index_sequence<3>());
+        default:  // one too many for all of them
+            return call_with(function, arguments, std::make_index_sequence<4>());
     }
 }
 
+// The arguments of a call, the first as an int: Python's function would make one of an IntEnum or of an object that has
+// __index__, which is called once here as there. With a wrong number of arguments they are as given.
+class monitoring_arguments {
+public:
+    monitoring_arguments(monitoring_tool::function which, void* const* arguments, std::ptrdiff_t count) noexcept
+        : given_(arguments), count_(count) {
+        if (count != counts[which]) return;
+        number_ = python.index(arguments[0]);
+        is_valid_ = number_ != nullptr;
+        std::copy_n(arguments, count, converted_.begin());
+        converted_.front() = number_;
+    }
+    ~monitoring_arguments() {
+        if (number_ != nullptr) python.release(number_);
+    }
+    monitoring_arguments(const monitoring_arguments&) = delete;
+    monitoring_arguments& operator=(const monitoring_arguments&) = delete;
+
+    // False: Python's error for the first argument is set.
+    bool is_valid() const noexcept { return is_valid_; }
+    bool ask_for_own_tool() const noexcept { return number_ != nullptr && tool.has(number_); }
+    void* pass_to(monitoring_tool::function which) const noexcept {
+        return pass_on(which, number_ == nullptr ? given_ : converted_.data(), count_);
+    }
+
+private:
+    // By function; -1: has no number of a tool.
+    static constexpr std::array<std::ptrdiff_t, monitoring_tool::end_of_functions> counts{2, 1, 1, 3,  2,
+                                                                                          3, 1, 2, -1, 1};
+    void* const* given_;
+    std::ptrdiff_t count_;
+    python_object number_ = nullptr;
+    bool is_valid_ = true;
+    std::array<void*, 3> converted_{};
+};
+
 // sys.monitoring's functions, for programs. To them the number of libprof's tool is free and has no events. Where they
 // do anything with that number, libprof's tool has another by then.
-template <monitoring_tool::function what>
+template <monitoring_tool::function which>
 void* with_number(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
-    if (tool.has(arguments, count)) tool.give_way();
-    return pass_on(what, arguments, count);
+    const monitoring_arguments given(which, arguments, count);
+    if (!given.is_valid()) return nullptr;
+    if (given.ask_for_own_tool()) tool.give_way();
+    return given.pass_to(which);
 }
 
-void* get_tool(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
-    return count == 1 && tool.has(arguments, count) ? nothing() : pass_on(monitoring_tool::get, arguments, count);
-}
-
-void* free_tool_id(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
-    return count == 1 && tool.has(arguments, count) ? nothing() : pass_on(monitoring_tool::free, arguments, count);
+// get_tool and free_tool_id.
+template <monitoring_tool::function which>
+void* with_free_number(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
+    const monitoring_arguments given(which, arguments, count);
+    if (!given.is_valid()) return nullptr;
+    return given.ask_for_own_tool() ? nothing() : given.pass_to(which);
 }
 
 template <monitoring_tool::function what>
 void* events_of(void*, void* const* arguments, std::ptrdiff_t count) noexcept {
-    void* const given = pass_on(what, arguments, count);
-    if (given == nullptr || !tool.has(arguments, count)) return given;
-    python.release(given);
+    const monitoring_arguments given(what, arguments, count);
+    if (!given.is_valid()) return nullptr;
+    void* const events = given.pass_to(what);
+    if (events == nullptr || !given.ask_for_own_tool()) return events;
+    python.release(events);
     return python.number(0);
 }
 
@@ -1067,8 +1116,8 @@ constexpr prof_python_functions given_functions{on_start,
                                                 on_death,
                                                 forget_module,
                                                 with_number<monitoring_tool::use>,
-                                                free_tool_id,
-                                                get_tool,
+                                                with_free_number<monitoring_tool::free>,
+                                                with_free_number<monitoring_tool::get>,
                                                 with_number<monitoring_tool::register_callback>,
                                                 with_number<monitoring_tool::set_events>,
                                                 with_number<monitoring_tool::set_local_events>,

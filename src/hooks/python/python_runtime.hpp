@@ -61,6 +61,7 @@ struct python_functions {
     python_object (*thread)();                                                              // PyThreadState_Get
     void (*enter_tracing)(python_object thread);  // PyThreadState_EnterTracing
     void (*leave_tracing)(python_object thread);  // PyThreadState_LeaveTracing
+    python_object (*index)(python_object);        // PyNumber_Index. Runs __index__ of what is no int
 };
 
 struct python_objects {

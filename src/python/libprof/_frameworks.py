@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 
-from ._library import prefix
+from ._library import is_own, prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def observe(asked: dict[str, str], **options: str | None) -> None:
-    """From the first call on, for the rest of the process: also where torch or jax is imported later. Nothing here
-    raises: a program without these observations is recorded all the same."""
+    """From the first call on, for the rest of the process: also where torch or jax is imported later. Nothing of
+    libprof's is raised here: a program without these observations is recorded all the same."""
     is_off = asked.get("pytorch") == "off"
     if _observers() is not None:
         (detach if is_off else _attach)()
@@ -38,6 +38,8 @@ def observe(asked: dict[str, str], **options: str | None) -> None:
             exec(compile(source.read(), "<libprof/sitecustomize.py>", "exec"), scope)
         scope["observe"](folder, settings)
     except Exception as failure:
+        if not is_own(failure):
+            raise
         from .recording import warn_of
 
         warn_of(f"PyTorch and JAX are not observed: {failure}")
@@ -51,8 +53,9 @@ def _call_each(method: str, *arguments: object) -> None:
     for observer in _observers() or ():
         try:
             getattr(observer, method, lambda *_: None)(*arguments)
-        except Exception:  # of a framework's new version, say; the program goes on
-            pass
+        except Exception as failure:  # of a framework's new version, say; the program goes on
+            if not is_own(failure):
+                raise
 
 
 def _attach() -> None:

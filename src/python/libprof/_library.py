@@ -5,8 +5,10 @@ One process has one libprof: under `prof run`, LD_PRELOAD or a CUDA injection it
 """
 from __future__ import annotations
 
+import builtins
 import ctypes
 import os
+import sys
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 
 TYPE_CHECKING = False
@@ -163,18 +165,39 @@ def prefix() -> str:
     return os.path.dirname(os.path.abspath(__file__))
 
 
+def is_own(failure: BaseException) -> bool:
+    """Whether an exception was not raised by the program: one of Python's own kinds, out of the code of this package, of
+    the observers, or of what these call. Any other came through it: Python may run a signal handler in any function, and
+    raise there what another thread has asked for, which has no arguments."""
+    kind = type(failure)
+    if not any(kind is each for each in vars(builtins).values()) or not (failure.args or kind is MemoryError):
+        return False
+    where = failure.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    if where is None:
+        return False
+    file = where.tb_frame.f_code.co_filename
+    known = [__file__, *(getattr(sys.modules.get(name), "__file__", None) for name in ("ctypes", "torch", "jax", "jaxlib"))]
+    folders = [os.path.join(os.path.dirname(each), "") for each in known if type(each) is str]
+    return file.startswith(("<libprof/", *folders))
+
+
 def _open() -> ctypes.CDLL:
     everything = ctypes.CDLL(None)
     if hasattr(everything, "prof_version"):  # preloaded, or linked by the program
         return everything
     try:
         return ctypes.CDLL(SONAME, mode=os.RTLD_NOW | _NOLOAD)  # injected
-    except OSError:
-        pass
+    except OSError as failure:
+        if not is_own(failure):
+            raise
     path = os.path.join(prefix(), "lib", SONAME)
     try:
         return ctypes.CDLL(path)
     except OSError as failure:
+        if not is_own(failure):
+            raise
         raise ImportError(f"libprof: {path} cannot be loaded: {failure}") from None
 
 
@@ -182,7 +205,9 @@ def _described(library: ctypes.CDLL) -> Any:
     for name, (returned, parameters) in _FUNCTIONS.items():
         try:
             function = getattr(library, name)
-        except AttributeError:
+        except AttributeError as failure:
+            if not is_own(failure):
+                raise
             raise ImportError(
                 f"libprof: the libprof.so that is loaded in this process, {_version_of(library)}, is older than this "
                 f"package and has no {name}: run the program by this package's prof command"

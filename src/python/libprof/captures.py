@@ -7,8 +7,8 @@ import os
 import sys
 
 from . import _library
-from ._library import (InvalidArgument, WrongState, check, check_handle, decode, encoded, file_error, lib, path_of,
-                       settings, text_of_value, with_errno)  # fmt: skip
+from ._library import (InvalidArgument, WrongState, check, check_handle, decode, encoded, file_error, is_own, lib,
+                       path_of, settings, text_of_value, with_errno)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ class _Object:
         self.handle, self._close = handle, close
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():
-            self._close(self.handle)
+        close = getattr(self, "_close", None)  # None: what the program raised meanwhile has ended __init__
+        if close is not None and not is_finalizing():
+            close(self.handle)
 
 
 class _Closable:
@@ -101,11 +102,10 @@ def _write(path: str, text: str) -> None:
         if not in_place:
             os.replace(written, path)
     except OSError as failure:
-        if not in_place:
-            try:
-                os.unlink(written)
-            except OSError:
-                pass
+        if not in_place and os.path.lexists(written):
+            os.unlink(written)
+        if not is_own(failure):
+            raise
         raise OSError(failure.errno, failure.strerror, path) from None
 
 

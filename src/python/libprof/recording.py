@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from io import TextIOWrapper
 
 from . import _library
-from ._library import Error, RecordingWarning, WrongState, check, encoded, error_of, lib, path_of, settings, text_of_value
+from ._library import (Error, RecordingWarning, WrongState, check, encoded, error_of, is_own, lib, path_of, settings,
+                       text_of_value)  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,8 +143,9 @@ def say(line: str) -> None:
         return
     try:
         print(f"libprof: {line}", file=sys.stderr)
-    except (OSError, ValueError):  # closed
-        pass
+    except (OSError, ValueError) as failure:  # closed; or an object of the program's cannot write
+        if type(sys.stderr) is TextIOWrapper and not is_own(failure):
+            raise
 
 
 class recording:

@@ -55,14 +55,25 @@ bool gpu_session::has_cuda() const noexcept {
     return may_use_gpu_ && (cuda_seen || (!rings_.inherits() && cuda_is_initialised()));
 }
 
-void gpu_session::make_tracer(const session_options& options) {
-    if (tracer_ != nullptr) return;
-    exit_.start_thread();
-    sizes_.library = options.cupti_library;
-    sizes_.toolkits = settings_.toolkits();
-    tracer_ = std::make_unique<cupti_tracer>(rings_.memory(), sizes_);
-    has_tracer_ = true;
-    if (tracer_->library_opened().ok()) exit_.register_handler();  // at once: another thread may call exit now
+// Libcupti registers exit handlers as it is loaded, after which it must not be called. Another thread may call exit in
+// that moment, so libprof's handler stands on both sides of them. If exit was called before the second was registered,
+// the first one runs right after libcupti's: the process is then known to end, and that handler waits until this thread
+// is done. What remains is a thread that asks while libcupti's handlers run.
+bool gpu_session::make_tracer(const session_options& options) {
+    if (exit_.has_begun()) return false;
+    if (tracer_ == nullptr) {
+        exit_.start_thread();
+        sizes_.library = options.cupti_library;
+        sizes_.toolkits = settings_.toolkits();
+        sizes_.may_call = [this] {
+            exit_.register_handler();
+            return !exit_.has_begun();
+        };
+        exit_.register_handler();
+        tracer_ = std::make_unique<cupti_tracer>(rings_.memory(), sizes_);
+        has_tracer_ = true;
+    }
+    return !exit_.has_begun();
 }
 
 // Exit handlers run in reverse. This one has to run before those that libcupti and the driver registered when they were
@@ -80,10 +91,7 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     if (!use) return;
     outcome attached;
     try {
-        make_tracer(*options);
-        // Another thread may have called exit since libcupti was loaded, before libprof's handler stood in front of
-        // libcupti's.
-        if (exit_.has_begun()) return;
+        if (!make_tracer(*options)) return;
         const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
         attached = tracer_->attach(epoch, activities, whole_graphs, options->api_calls == call_level::runtime);
         if (attached.ok()) put_handler_first();
@@ -109,8 +117,7 @@ std::string gpu_session::graphs_notice(const session_options& options, bool cuda
 
 void gpu_session::observe_profiler_calls() {
     const sole_use use(*this);
-    if (!use || exit_.has_begun()) return;
-    make_tracer(*settings_.options());
+    if (!use || !make_tracer(*settings_.options())) return;
     const outcome observed = tracer_->observe_profiler_calls(observer_);
     if (observed.ok()) {
         put_handler_first();
@@ -122,7 +129,7 @@ void gpu_session::observe_profiler_calls() {
 outcome gpu_session::observe_graphs() {
     const sole_use use(*this);
     if (!use) return outcome::failed(used_twice);
-    make_tracer(*settings_.options());
+    if (!make_tracer(*settings_.options())) return {};
     outcome observed = tracer_->observe_graphs();
     if (observed.ok()) put_handler_first();
     return observed;

@@ -71,7 +71,8 @@ public:
 
 private:
     class sole_use;
-    void make_tracer(const session_options& options);
+    // Opens libcupti, if that was not done before. False: the process is about to end, and CUPTI must not be called.
+    bool make_tracer(const session_options& options);
     void put_handler_first() noexcept;
     std::string graphs_notice(const session_options& options, bool cuda_is_new) const;
 

@@ -22,7 +22,7 @@ namespace prof {
 
 class settling_thread {
 public:
-    explicit settling_thread(capture_in_progress& capture) noexcept : capture_(capture) {}
+    explicit settling_thread(capture_in_progress& capture) : capture_(capture) {}
 
     // Runs on this thread after all earlier tasks (background.hpp). A task that calls the storage itself holds a
     // disk_call meanwhile.

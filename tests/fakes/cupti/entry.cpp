@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fakes/cupti/entry.hpp"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -71,8 +75,26 @@ void read_environment(entries& state) {
 
 // The real library crashes when it is called after its exit handlers have run; they are registered as it is loaded.
 std::atomic<bool> torn_down{false};
+
+bool main_thread_sleeps() {
+    std::ifstream file("/proc/self/task/" + std::to_string(getpid()) + "/stat");
+    const std::string line{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t name_ends = line.rfind(") ");
+    return name_ends != std::string::npos && line.compare(name_ends + 2, 1, "S") == 0;
+}
+
+// FAKE_CUPTI_LOADED_IN_EXIT names a file that is made here, for a main thread that exits when it sees it. The library
+// is loaded when that thread has run the exit handler of this library, and then waits for something.
+void wait_for_exit() {
+    const char* const file = std::getenv("FAKE_CUPTI_LOADED_IN_EXIT");
+    if (file == nullptr) return;
+    close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    while (!torn_down || !main_thread_sleeps()) sched_yield();
+}
+
 [[gnu::constructor]] void on_load() {
     std::atexit([] { torn_down = true; });
+    wait_for_exit();
 }
 
 entries& state() {

@@ -13,6 +13,7 @@ import weakref
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+is_own = globals().get("is_own", lambda failure: True)  # of sitecustomize.py
 
 # Attributes of wrappers that hold the wrapped module. The user does not regard them as modules, and PyTorch leaves them
 # out of its own names, too.
@@ -222,7 +223,9 @@ def sequence_function(torch):
     try:
         library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
         return ctypes.cast(library._ZN2at15sequence_number4peekEv, ctypes.c_void_p).value
-    except (OSError, AttributeError, TypeError):
+    except (OSError, AttributeError, TypeError) as failure:
+        if not is_own(failure):
+            raise
         return None
 
 

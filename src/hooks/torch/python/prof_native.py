@@ -10,6 +10,7 @@ import types
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
+is_own = globals().get("is_own", lambda failure: True)  # of sitecustomize.py
 
 
 class Events:
@@ -31,7 +32,7 @@ INTERPRETER = (
     "PyEval_GetFrame", "PyFrame_GetBack", "PyFrame_GetCode", "PyFrame_GetLasti", "PyFrame_GetVar", "PyCode_GetCode",
     "PyUnicode_InternFromString", "PyEval_SaveThread", "PyEval_RestoreThread", "PyTuple_New", "PyTuple_SetItem", "PyErr_Fetch",
     "PyErr_Restore", "PyErr_NormalizeException", "_PyErr_ChainExceptions", "PyThreadState_Get",
-    "PyThreadState_EnterTracing", "PyThreadState_LeaveTracing")
+    "PyThreadState_EnterTracing", "PyThreadState_LeaveTracing", "PyNumber_Index")
 OBJECTS = ("none", "no", "yes", "disable", "method", "function", "number", "list", "generator", "list_iterator", "range_iterator",
            "end_of_iteration", "no_room", "optimizer", "thread_of_compiler")
 INSTRUCTIONS = ("JUMP_BACKWARD", "", "FOR_ITER", "EXTENDED_ARG", "PUSH_EXC_INFO", "LOAD_ATTR")
@@ -80,7 +81,9 @@ def torch_function(torch, symbol, library):
     try:
         path = os.path.join(os.path.dirname(torch.__file__), "lib", library)
         return ctypes.cast(getattr(ctypes.CDLL(path), symbol), ctypes.c_void_p).value
-    except (OSError, AttributeError, TypeError):
+    except (OSError, AttributeError, TypeError) as failure:
+        if not is_own(failure):
+            raise
         return None
 
 
@@ -128,7 +131,9 @@ class Native:
     def interpreter(name):
         try:
             return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-        except AttributeError:
+        except AttributeError as failure:
+            if not is_own(failure):
+                raise
             return None
 
     def builtin(self, name, shown=None, doc=None, module=None):
