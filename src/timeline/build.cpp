@@ -70,6 +70,7 @@ void take_threads(timeline& out, const capture_contents& contents) {
     }
     for (auto& [uid, thread] : by_uid) {
         thread.uid = uid;
+        if (const auto of = contents.processes.find(uid); of != contents.processes.end()) thread.process = of->second;
         out.threads.push_back(std::move(thread));
     }
 }

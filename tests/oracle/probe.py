@@ -7,7 +7,7 @@ def run(seed, doc=None, reports="gpu-projection,breakdown"):
     doc = doc or random_traces.trace(seed)
     f=f"{tempfile.gettempdir()}/oracle_{seed}.json"; json.dump(doc,open(f,"w"))
     r=subprocess.run([P,"report",f,"--report",reports,"--format","json"],capture_output=True,text=True)
-    return doc, json.loads(r.stdout) if r.stdout else r.stderr
+    return doc, json.loads(r.stdout) if r.stdout.strip() not in ("","[]") else f"failed {r.returncode} {r.stderr}"
 def diffs(doc, out):
     d=[]
     if isinstance(out,str): return ["failed: "+out]

@@ -214,7 +214,7 @@ def trace(seed):
     for rank in range(2 if merged else 1):
         devices = list(range(count)) if not merged or draw.random() < 0.5 else [rank]
         process = Process(draw, 100 * (rank + 1), rank, devices, f"[TP0{rank}] {100 * (rank + 1)}" if merged else 100)
-        process.run(1_000_003)
+        process.run(1_000_003 + 7 * rank)
         if merged:
             for event in process.events:
                 if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset"):

@@ -98,7 +98,8 @@ class Reading:
             op.is_communication = bool(COLLECTIVE.search(op.name)) or "PtoP" in op.name
             if op.launch:
                 thread, at = op.launch[:2]
-                op.is_communication |= any(o[0] == thread and o[1] <= at < o[2] for o in operators)
+                # (5.) a kernel or copy, so no memset
+                op.is_communication |= op.category != "gpu_memset" and any(o[0] == thread and o[1] <= at < o[2] for o in operators)
             op.is_compute = op.category == "kernel" and not op.is_communication
         self.ops.sort(key=lambda op: (op.start, op.end, op.order))
 
@@ -119,11 +120,19 @@ class Projection(Reading):
         self.of_thread = collections.defaultdict(list)
         for one in sorted(self.ranges, key=lambda r: (r.start, -r.end, r.order)):
             stack = self.of_thread[one.thread]
-            around = [r for r in stack if r.start <= one.start and r.end > one.start]
-            if any(r.end < one.end for r in around):
+            is_wide = False
+            while (around := next((r for r in reversed(stack) if r.start <= one.start and r.end > one.start), None)) and one.end > around.end:
+                if one.end - around.end <= 2000:
+                    one.end = around.end
+                elif around.end - one.start <= 2000:
+                    around.end = one.start
+                else:
+                    is_wide = True
+                    break
+            if is_wide:
                 self.process_wide.append(one)
                 continue
-            one.own_parent = one.parent = around[-1] if around else None
+            one.own_parent = one.parent = around
             stack.append(one)
             kept.append(one)
         self.ranges = kept
@@ -154,19 +163,19 @@ class Projection(Reading):
         """The innermost range of the thread worked for, None, or "ambiguous"."""
         rest = [t for t in self.names if t not in self.workers and self.process_of(t) == self.process_of(worker)]
         if op is None:
-            candidates = [t for t in rest if self.launched_on[t] and self.open_on(t, at)]
-            if len(candidates) > 1:
-                return "ambiguous"
-            return self.open_on(candidates[0], at)[-1] if candidates else None
-        for place in (op.stream, op.device):
-            candidates = [t for t in rest if place in self.launched_on[t] and t in self.extent
-                          and self.extent[t][0] <= at < self.extent[t][1]]  # fmt: skip
-            if candidates:
-                break
+            places = [place for t in rest for place in self.launched_on[t]]
+            candidates = self.candidates(rest, places, at)
+        else:
+            candidates = self.candidates(rest, [op.stream], at) or self.candidates(rest, [op.device], at)
         having = [t for t in candidates if self.open_on(t, at)]
         if not having:
             return None
         return self.open_on(having[0], at)[-1] if len(candidates) == 1 else "ambiguous"
+
+    def candidates(self, threads, places, at):
+        """Those that have launched there, and are between their first and last range."""
+        return [t for t in threads if self.launched_on[t] & set(places) and t in self.extent
+                and self.extent[t][0] <= at < self.extent[t][1]]  # fmt: skip
 
     @staticmethod
     def process_of(thread):
@@ -309,31 +318,54 @@ class Breakdown(Projection):
         self.devices = sorted({op.device for op in self.ops}, key=str)
 
     def recurring(self):
-        """The outermost ranges that recur (at least three times, and cover half of their time)."""
-        by_name = collections.defaultdict(list)
+        """(Ranges that recur) The ranges with which steps begin, and whether they are the steps."""
+        groups, launched = collections.defaultdict(lambda: collections.defaultdict(list)), collections.Counter()
+        for op in self.ops:
+            if op.launch:
+                launched[op.ranges[0].thread if op.is_adopted else op.launch[0]] += 1
         for one in self.ranges:
-            if one.parent is None and one.thread not in self.workers:
-                by_name[one.thread, fold(one.name)].append(one)
-        found = []
-        for ranges in by_name.values():
-            covered = sum(r.end - r.start for r in ranges)
-            if len(ranges) >= 3 and 2 * covered >= max(r.end for r in ranges) - min(r.start for r in ranges):
-                found.append((covered, ranges))
-        return max(found, key=lambda f: f[0])[1] if found else []
+            depth = self.own_depth(one)
+            if depth <= 3:
+                groups[one.thread, depth][fold(one.name)].append(one)
+        best = None
+        for (thread, depth), names in groups.items():
+            for count in {len(ranges) for ranges in names.values() if len(ranges) >= 3}:
+                parts = {name: ranges for name, ranges in names.items() if abs(len(ranges) - count) <= 1 and len(ranges) >= 2}
+                every = [one for ranges in parts.values() for one in ranges]
+                covered = sum(one.end - one.start for one in every)
+                if covered < (max(one.end for one in every) - min(one.start for one in every)) // 2:
+                    continue
+                key = launched[thread], -depth, covered
+                if best is None or key > best[0]:
+                    first = min(parts, key=lambda name: min(one.start for one in parts[name]))
+                    best = key, parts[first], len(parts) == 1
+        return best[1:] if best else ([], True)
+
+    def own_depth(self, one):
+        return 0 if one.parent in (None, "ambiguous") else 1 + self.own_depth(one.parent)
 
     def find_steps(self):
-        marked = [r for r in self.ranges if re.fullmatch(r"ProfilerStep#\d+", r.name)]
-        self.source = "profiler" if marked else "recurring"
-        marked = sorted(marked or self.recurring(), key=lambda r: r.start)
-        self.all_steps, self.steps = [], []
+        """(What a step takes)"""
+        marked = sorted((r for r in self.ranges if re.fullmatch(r"ProfilerStep#\d+", r.name)), key=lambda r: r.start)
+        marked = [r for r in marked if r.thread == marked[0].thread]
+        self.source, are_steps = "profiler", True
+        if not marked:
+            self.source = "recurring"
+            marked, are_steps = self.recurring()
+            marked = sorted(marked, key=lambda r: r.start)
+        self.are_steps = are_steps
+        gaps = [after.start - one.end for one, after in zip(marked, marked[1:])]
+        self.all_steps = []
         for number, one in enumerate(marked):
             step = Step()
             step.range, step.start, step.number = one, one.start, number
             step.number = int(one.name.split("#")[1]) if self.source == "profiler" else number
-            following = marked[number + 1].start if number + 1 < len(marked) else None
-            step.is_followed = following is not None and 10 * (following - one.end) <= following - one.start
-            step.end = following if step.is_followed else one.end
-            step.has_next = following is not None
+            step.has_next = number + 1 < len(marked)
+            step.end = one.end
+            if step.has_next:
+                usual = sorted(gaps)[(len(gaps) - 1) // 2]
+                step.is_followed = not are_steps or 10 * gaps[number] <= one.end - one.start or gaps[number] <= 2 * usual
+                step.end = marked[number + 1].start if step.is_followed else one.end
             self.all_steps.append(step)
         self.steps = [s for s in self.all_steps if s.has_next]
         if len(self.all_steps) == 1 and self.source == "profiler":
@@ -344,19 +376,18 @@ class Breakdown(Projection):
         """How long a step is."""
         for step in self.all_steps:
             step.ops = [op for op in self.ops if op.launch and step.start <= op.launch[1] < step.end]
-        most, some = collections.Counter(), collections.Counter()
+        wins, totals = collections.Counter(), collections.Counter()
         for step in self.steps:
             compute = collections.Counter()
             for op in step.ops:
                 if op.is_compute:
                     compute[op.stream] += op.end - op.start
-            for stream in compute:
-                some[stream] += 1
-            if compute:
-                most[max(compute, key=lambda s: compute[s])] += 1
-        streams = {s for s in some if 4 * some[s] >= len(self.steps)}
-        if most:
-            streams.add(most.most_common(1)[0][0])
+            totals.update(compute)
+            if sum(compute.values()):
+                wins[max(compute, key=lambda s: compute[s])] += 1
+        streams = {s for s in wins if wins[s] >= 2 and 4 * wins[s] >= len(self.steps)}
+        if wins:
+            streams.add(max(wins, key=lambda s: (wins[s], totals[s])))
         launched = sorted((op.launch[1], op.end) for op in self.ops if op.launch and op.stream in streams)
 
         def done(at):
@@ -366,16 +397,18 @@ class Breakdown(Projection):
         for step in self.all_steps:
             step.gpu_start, step.gpu_end = done(step.start), done(step.end)
             step.length = step.gpu_end - step.gpu_start
-        self.warm_up = 0
+        before = len(self.steps)
         if len(self.steps) > 1:
-            self.warm_up = 1
-            if len(self.steps) >= 10:
-                lengths = [s.length for s in self.steps]
-                median = statistics.median(lengths)
-                deviation = 1.4826 * statistics.median(abs(x - median) for x in lengths)
-                while self.warm_up < len(lengths) - 1 and lengths[self.warm_up] > max(1.25 * median, median + 5 * deviation):
-                    self.warm_up += 1
-        self.steps = self.steps[self.warm_up :]
+            self.steps = [s for s in self.steps if s.number != 0]
+        if len(self.steps) >= 10:
+            lengths = [s.length for s in self.steps]
+            median = statistics.median(lengths)
+            deviation = 1.4826 * statistics.median(abs(x - median) for x in lengths)
+            slow = 0
+            while slow < len(lengths) // 2 and lengths[slow] > max(1.25 * median, median + 5 * deviation):
+                slow += 1
+            self.steps = self.steps[slow:]
+        self.warm_up = before - len(self.steps)
 
     def step_summary(self):
         lengths = [s.length for s in self.steps]
@@ -386,12 +419,19 @@ class Breakdown(Projection):
                 "max_ns": max(lengths), "host_ns": sum(hosts), "host_median_ns": statistics.median(hosts),
                 "gpu_sum_ns": sum(op.end - op.start for op in ops), "ops": len(ops), "gpu_busy_ns": self.busy(ops)}  # fmt: skip
 
+    def is_step(self, one):
+        if self.source == "profiler":
+            return re.match(r"ProfilerStep#", one.name)
+        return self.are_steps and self.all_steps and fold(one.name) == fold(self.all_steps[0].range.name)
+
     def part(self, op):
         """The outermost range below the step for which the kernel counts."""
-        below = [r for r in op.ranges]
-        steps = [i for i, r in enumerate(below) if any(r is s.range for s in self.all_steps)]
-        if steps:
-            below = below[steps[0] + 1 :]
+        since = max((s.start for s in self.steps if op.launch and s.start <= op.launch[1]), default=0)
+        below = []
+        for one in reversed(op.ranges):
+            if one.start < since or self.is_step(one):
+                break
+            below.insert(0, one)
         return (below[0].name if below[0].has_own_name else fold(below[0].name)) if below else ""
 
     def breakdown(self):

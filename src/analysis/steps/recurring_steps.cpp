@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/projection/segment.hpp"
+#include "analysis/steps/step_gaps.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {
@@ -132,17 +133,21 @@ private:
     void collect(whole_steps& out, std::uint32_t depth) {
         const timeline_range* latest = nullptr;
         std::uint64_t number = 0;
+        std::vector<std::int64_t> next_ns;
         for (const timeline_range& range : data_.ranges) {
             if (!is_candidate(range) || range.depth != depth || range.thread != out.thread) continue;
             if (folded(range) != out.range) continue;
             const bool is_whole = latest != nullptr && !latest->open_at_start && !latest->open_at_end;
             if (is_whole && window_at(data_.windows, latest->start_ns) == window_at(data_.windows, range.start_ns)) {
                 const bool is_first = number == 1 && data_.property("plan").empty();
-                out.steps.push_back({latest->start_ns, range.start_ns, is_first, number - 1});
+                const std::int64_t end_ns = out.range_is_step ? latest->end_ns : range.start_ns;
+                out.steps.push_back({latest->start_ns, end_ns, is_first, number - 1});
+                next_ns.push_back(range.start_ns);
             }
             latest = &range;
             ++number;
         }
+        if (out.range_is_step) extend_to_next(out.steps, next_ns);
     }
 
     const timeline& data_;

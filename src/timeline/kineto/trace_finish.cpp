@@ -445,6 +445,7 @@ void trace_contents::write_threads(capture_contents& out) {
         format::thread_entry entry{.uid = ++uid, .tid = static_cast<std::uint32_t>(thread.at.tid)};
         std::memcpy(entry.name.data(), system_name.data(), std::min(system_name.size(), entry.name.size() - 1));
         out.threads.push_back(entry);
+        if (thread.at.process != 0) out.processes.emplace(uid, thread.at.process);
         if (system_name != name || name.size() >= entry.name.size()) {
             out.labels.push_back({label_kind::thread, name_id(name), thread_key(uid, entry.tid)});
         }
