@@ -147,6 +147,7 @@ class Projection(Reading):
         self.launched_on = collections.defaultdict(set)
         self.extent = {}
         for thread, ranges in self.of_thread.items():
+            ranges = [one for one in ranges if one.start < one.end]
             if ranges:
                 self.extent[thread] = min(r.start for r in ranges), max(r.end for r in ranges)
         for op in self.ops:
@@ -372,19 +373,26 @@ class Breakdown(Projection):
             self.steps = self.all_steps[:]
         self.has_steps = bool(self.steps)
 
+    def busiest_streams(self, counts):
+        """By stream: the steps that have most of their work there, and all work."""
+        wins, totals = collections.Counter(), collections.Counter()
+        for step in self.steps:
+            of = collections.Counter()
+            for op in step.ops:
+                if counts(op):
+                    of[op.stream] += op.end - op.start
+            totals.update(of)
+            if sum(of.values()):
+                wins[max(of, key=lambda stream: of[stream])] += 1
+        return wins, totals
+
     def measure_steps(self):
         """How long a step is."""
         for step in self.all_steps:
             step.ops = [op for op in self.ops if op.launch and step.start <= op.launch[1] < step.end]
-        wins, totals = collections.Counter(), collections.Counter()
-        for step in self.steps:
-            compute = collections.Counter()
-            for op in step.ops:
-                if op.is_compute:
-                    compute[op.stream] += op.end - op.start
-            totals.update(compute)
-            if sum(compute.values()):
-                wins[max(compute, key=lambda s: compute[s])] += 1
+        wins, totals = self.busiest_streams(lambda op: op.is_compute)
+        if not wins:
+            wins, totals = self.busiest_streams(lambda op: True)
         streams = {s for s in wins if wins[s] >= 2 and 4 * wins[s] >= len(self.steps)}
         if wins:
             streams.add(max(wins, key=lambda s: (wins[s], totals[s])))
@@ -432,7 +440,7 @@ class Breakdown(Projection):
             if one.start < since or self.is_step(one):
                 break
             below.insert(0, one)
-        return (below[0].name if below[0].has_own_name else fold(below[0].name)) if below else ""
+        return fold(below[0].name) if below else ""
 
     def breakdown(self):
         """Rows (use, part) -> per step figures; of all devices."""
