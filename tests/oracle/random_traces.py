@@ -176,7 +176,7 @@ class Process:
         self.has_closure = draw.random() < 0.2
         self.has_wait = draw.random() < 0.3
         steps = draw.choice((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12))
-        source = draw.choice(("profiler", "profiler", "recurring"))
+        source = draw.choice(("profiler", "profiler", "recurring", "parts"))
         first = draw.randrange(3)
         begin = at
         if draw.random() < 0.4:
@@ -186,7 +186,8 @@ class Process:
             start = self.moment(at + 1)
             end = self.moment(self.turn(start + 1) + 200)
             name = f"ProfilerStep#{first + step}" if source == "profiler" else f"iteration {first + step}"
-            self.event("user_annotation", name, self.row, self.pid, start, end)
+            if source != "parts":
+                self.event("user_annotation", name, self.row, self.pid, start, end)
             at = end + draw.randrange(1, 3 + (end - start) // 40)
             if draw.random() < 0.05:
                 at = end + (end - start) // 3 + 10

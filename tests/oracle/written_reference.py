@@ -6,7 +6,6 @@ the section that it follows. The algorithms are the plain ones (each operation w
 """
 import bisect
 import collections
-import fractions
 import re
 import statistics
 
@@ -54,6 +53,16 @@ def fold(name):
 
 
 COLLECTIVE = re.compile(r"^(void )?(nccl|nvshmem)|ncclDevKernel|cross_device_reduce|one_shot_all_reduce")
+
+
+def alternate(one, other):
+    """(Ranges that recur) Each begins before the other's third, and for the last time after the other's third last."""
+    for a, b in ((one, other), (other, one)):
+        a, b = sorted(r.start for r in a), sorted(r.start for r in b)
+        third = min(len(b), 3)
+        if not (a[0] < b[third - 1] and a[-1] > b[-third]):
+            return False
+    return True
 
 
 class Reading:
@@ -210,8 +219,7 @@ class Projection(Reading):
 
     def rows_by(self, name_of):
         rows = collections.defaultdict(list)
-        for one in sorted(self.ranges, key=lambda r: (r.start, -r.end, r.order)):
-            pass
+
         def path(one):
             if one == "ambiguous":
                 return ("(ambiguous)",)
@@ -331,7 +339,9 @@ class Breakdown(Projection):
         best = None
         for (thread, depth), names in groups.items():
             for count in {len(ranges) for ranges in names.values() if len(ranges) >= 3}:
-                parts = {name: ranges for name, ranges in names.items() if abs(len(ranges) - count) <= 1 and len(ranges) >= 2}
+                longest = max((of for of in names.values() if len(of) == count), key=lambda of: sum(r.end - r.start for r in of))
+                parts = {name: ranges for name, ranges in names.items() if abs(len(ranges) - count) <= 1 and len(ranges) >= 2
+                         and alternate(longest, ranges)}  # fmt: skip
                 every = [one for ranges in parts.values() for one in ranges]
                 covered = sum(one.end - one.start for one in every)
                 if covered < (max(one.end for one in every) - min(one.start for one in every)) // 2:
@@ -365,7 +375,10 @@ class Breakdown(Projection):
             step.end = one.end
             if step.has_next:
                 usual = sorted(gaps)[(len(gaps) - 1) // 2]
-                step.is_followed = not are_steps or 10 * gaps[number] <= one.end - one.start or gaps[number] <= 2 * usual
+                step.is_followed = not are_steps or (
+                    10 * gaps[number] <= one.end - one.start
+                    or gaps[number] <= 2 * usual and 2 * gaps[number] <= one.end - one.start
+                )
                 step.end = marked[number + 1].start if step.is_followed else one.end
             self.all_steps.append(step)
         self.steps = [s for s in self.all_steps if s.has_next]

@@ -15,8 +15,8 @@
 namespace prof {
 namespace {
 
-// The GPU work of a process's consecutive calls. Process ranges may overlap in any way, so visiting the calls of each range would
-// be quadratic. Here a run of calls costs the logarithm of their number.
+// The GPU work of a process's consecutive calls. Process ranges may overlap in any way, so visiting the calls of each
+// range would be quadratic. Here a run of calls costs the logarithm of their number.
 class launched_work {
 public:
     struct span {
@@ -95,7 +95,7 @@ projection_row make_row(const timeline& data, const std::map<std::uint32_t, laun
 
     std::vector<std::int64_t> sums_ns;
     std::vector<std::int64_t> hosts_ns;
-    std::vector<std::uint32_t> row_ops;  // each operation once, even if it counts for several instances
+    std::vector<std::uint32_t> row_ops;          // each operation once, even if it counts for several instances
     std::map<std::uint32_t, std::size_t> taken;  // by process: the calls before this one
     for (const std::uint32_t index : ranges) {
         const timeline_range& range = data.ranges[index];

@@ -30,8 +30,8 @@ struct matched_ranges {
     bool ambiguous = false;
     bool unmatched = false;
     std::vector<time_spans> start_end{};  // by process: when a start/end range that matches was open
-    std::uint64_t count = 0;             // of ranges that match
-    std::vector<std::string> in_vain{};  // a line for each pattern that matches nothing
+    std::uint64_t count = 0;              // of ranges that match
+    std::vector<std::string> in_vain{};   // a line for each pattern that matches nothing
     bool any() const noexcept { return count != 0 || no_range || ambiguous || unmatched; }
     bool in_start_end(const timeline& data, std::uint32_t thread, std::int64_t time_ns) const {
         const std::uint32_t process = data.threads[thread].process;

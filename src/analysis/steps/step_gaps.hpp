@@ -16,7 +16,7 @@ inline constexpr std::int64_t nothing_follows = INT64_MIN;
 
 // REQUIRES: `steps` end with their ranges; `next_ns` has, for each, the beginning of the next range or nothing_follows.
 // A step lasts until the next one begins. A gap that is unusual, as an evaluation between two epochs, belongs to no
-// step: it is longer than a tenth of the step's range, and than twice the median gap.
+// step: it is longer than a tenth of the step's range, and than twice the median gap; so is one longer than half of it.
 inline void extend_to_next(std::vector<whole_step>& steps, const std::vector<std::int64_t>& next_ns) {
     std::vector<std::int64_t> gaps_ns;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -29,7 +29,8 @@ inline void extend_to_next(std::vector<whole_step>& steps, const std::vector<std
     for (std::size_t i = 0; i < steps.size(); ++i) {
         whole_step& step = steps[i];
         if (next_ns[i] == nothing_follows) continue;
-        const std::int64_t longest_ns = std::max((step.end_ns - step.start_ns) / 10, usual_ns);
+        const std::int64_t length_ns = step.end_ns - step.start_ns;
+        const std::int64_t longest_ns = std::max(length_ns / 10, std::min(length_ns / 2, usual_ns));
         if (next_ns[i] - step.end_ns <= longest_ns) step.end_ns = next_ns[i];
     }
 }
