@@ -12,6 +12,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
+#include "timeline/after_steps.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/count_drops.hpp"
 #include "timeline/graph_bodies.hpp"
@@ -259,6 +260,9 @@ timeline build_timeline(capture_contents contents) {
     graph_node_events nodes;
     std::vector<stream_sync> syncs;
     walk_threads(out, contents, doubles, found, nodes, syncs, clock);
+    // A plan's last window ends with a step, and not with the program.
+    const bool has_exited = contents.ended && contents.end.reason == format::end_reason::exited;
+    if (has_exited && out.property("plan").empty()) end_last_step(out);
     walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
