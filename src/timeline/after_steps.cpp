@@ -83,7 +83,23 @@ private:
         return end_ns;
     }
 
+    // Whether anything was recorded after the step. A row for nothing but time would be in each program's table.
+    bool has_rest(std::int64_t at_ns) const {
+        const auto is_after = [&](std::uint32_t thread, std::int64_t start_ns) {
+            return thread == thread_ && start_ns >= at_ns;
+        };
+        return std::any_of(data_.ranges.begin() + step_ + 1, data_.ranges.end(),
+                           [&](const timeline_range& range) { return is_after(range.thread, range.start_ns); }) ||
+               std::any_of(data_.api_calls.begin(), data_.api_calls.end(),
+                           [&](const timeline_api_call& call) { return is_after(call.thread, call.start_ns); });
+    }
+
     void divide(std::int64_t at_ns) {
+        if (!has_rest(at_ns)) {
+            data_.ranges[step_].end_ns = at_ns;
+            data_.ranges[step_].open_at_end = false;
+            return;
+        }
         timeline_range rest = data_.ranges[step_];
         rest.start_ns = at_ns;
         rest.category = 0;

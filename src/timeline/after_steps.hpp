@@ -12,9 +12,9 @@ inline constexpr std::string_view after_steps_phase = "after the last step";
 
 // A step is observed to end where the next one begins, so the last one seems to last until the program ends: with the
 // checkpoint that is written after the loop, and the end of NCCL. It ends with its last phase, or with a later range of
-// a name that earlier steps have, too; the rest becomes a phase of its own beside it. REQUIRES: the capture is whole,
-// and the program has ended by itself; ranges are in the order in which they were opened. Linear in ranges, nodes,
-// calls.
+// a name that earlier steps have, too; the rest becomes a phase of its own beside it, if there is more in it than time.
+// REQUIRES: the capture is whole, and the program has ended by itself; ranges are in the order in which they were
+// opened. Linear in ranges, nodes, calls.
 void end_last_step(timeline& data);
 
 }  // namespace prof

@@ -123,6 +123,16 @@ TEST_F(PhaseWalk, AStepThatIsCutIsLeftAsItIs) {
     }
 }
 
+TEST_F(PhaseWalk, NothingAfterTheLastStepIsNoRow) {
+    thread_script& main = capture.thread("python");
+    main.push(10, "step", phases).push(11, "forward", phases).launch(12, 12).pop(14, phases);
+    capture.thread("other").launch(90, 90);
+    capture.kernel(12, 20, 21);
+    capture_contents contents = capture.contents();
+    contents.end.reason = format::end_reason::exited;
+    EXPECT_THAT(shown(build_timeline(std::move(contents))), ElementsAre("step [10, 14)", "step > forward [11, 14)"));
+}
+
 // The loop's own range is open until the end: what follows its last phase is part of it.
 TEST_F(PhaseWalk, ALastStepWithAnOpenPartGoesOn) {
     thread_script& main = capture.thread("python");

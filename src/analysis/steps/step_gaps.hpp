@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/steps/whole_steps.hpp"
-
 namespace prof {
 
 // The beginning of the range after a step's, if the time between them may belong to the step.
@@ -17,7 +15,8 @@ inline constexpr std::int64_t nothing_follows = INT64_MIN;
 // REQUIRES: `steps` end with their ranges; `next_ns` has, for each, the beginning of the next range or nothing_follows.
 // A step lasts until the next one begins. A gap that is unusual, as an evaluation between two epochs, belongs to no
 // step: it is longer than a tenth of the step's range, and than twice the median gap; so is one longer than half of it.
-inline void extend_to_next(std::vector<whole_step>& steps, const std::vector<std::int64_t>& next_ns) {
+template <typename TStep>
+void extend_to_next(std::vector<TStep>& steps, const std::vector<std::int64_t>& next_ns) {
     std::vector<std::int64_t> gaps_ns;
     for (std::size_t i = 0; i < steps.size(); ++i) {
         if (next_ns[i] != nothing_follows) gaps_ns.push_back(next_ns[i] - steps[i].end_ns);
@@ -27,7 +26,7 @@ inline void extend_to_next(std::vector<whole_step>& steps, const std::vector<std
     std::nth_element(gaps_ns.begin(), middle, gaps_ns.end());
     const std::int64_t usual_ns = 2 * *middle;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        whole_step& step = steps[i];
+        TStep& step = steps[i];
         if (next_ns[i] == nothing_follows) continue;
         const std::int64_t length_ns = step.end_ns - step.start_ns;
         const std::int64_t longest_ns = std::max(length_ns / 10, std::min(length_ns / 2, usual_ns));
