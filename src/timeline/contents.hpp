@@ -35,6 +35,7 @@ struct capture_contents : gpu_records {
     std::unordered_map<std::uint32_t, std::string> names;
     std::vector<label> labels;
     std::vector<format::thread_entry> threads;
+    std::unordered_map<std::uint64_t, std::uint32_t> processes;  // by a thread's uid: timeline_thread::process; 0
     std::vector<record_run> runs;
     std::vector<record_run> graph_context;  // from outside any window; each section begins with a window record
     std::vector<clock_snapshot> clocks;

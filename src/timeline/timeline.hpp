@@ -33,6 +33,9 @@ struct timeline_thread {
     std::uint32_t tid = 0;
     std::string name;         // the name given by NVTX, else the kernel's
     std::string system_name;  // the kernel's name (comm), which the pattern for adoption is matched against
+    // Of a trace that was merged of several processes: which of them. What belongs to a process, as a start/end range,
+    // and threads that work for others, have nothing to do with another one's threads.
+    std::uint32_t process = 0;
 };
 
 // `earlier`: a push/pop range from a time in which nothing was recorded. It exists only because graph nodes were

@@ -168,6 +168,48 @@ TEST_F(StepFigures, AreGuessedFromPartsThatRecur) {
     EXPECT_THAT(parts_of(*found), ElementsAre("backward 4 1", "forward 2 1", " 0 0"));
 }
 
+// Eight ranges of 100 ns each 110 ns, and an evaluation of 80 after the fifth: that gap is in no step.
+TEST_F(StepFigures, OfRangesThatRecurHaveNoUnusualGap) {
+    thread_script& main = capture.thread("python");
+    std::uint64_t at = 0;
+    for (std::uint64_t i = 0; i < 8; ++i) {
+        main.push(at, "iteration " + std::to_string(i)).launch(at + 2, i + 1).pop(at + 100);
+        capture.kernel(i + 1, at + 3, at + 5);
+        at += i == 4 ? 180 : 110;
+    }
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->steps, 6U);
+    EXPECT_EQ(found->host_ns, 5 * 110 + 100);
+}
+
+// The time between two steps is part of each, as where a range has no data loading in it.
+TEST_F(StepFigures, OfRangesThatRecurHaveTheUsualGap) {
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t i = 0; i < 8; ++i) {
+        const std::uint64_t at = 140 * i + i % 3;
+        main.push(at, "train " + std::to_string(i)).launch(at + 2, i + 1).pop(at + 100);
+        capture.kernel(i + 1, at + 3, at + 5);
+    }
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->host_median_ns, 141);
+}
+
+// Three batches are looked at before the loop of three iterations: they are no part of it.
+TEST_F(StepFigures, AreNotGuessedFromRangesThatAreOverBefore) {
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t i = 0; i < 3; ++i) main.push(i * 10, "look").launch(i * 10 + 1, 10 + i).pop(i * 10 + 9);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        const std::uint64_t at = 100 + 100 * i;
+        main.push(at, "iteration " + std::to_string(i)).launch(at + 2, i + 1).pop(at + 99);
+        capture.kernel(i + 1, at + 3, at + 5);
+    }
+    const auto found = measure();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->range, "iteration #");
+}
+
 TEST_F(StepFigures, AreNotGuessedFromRangesThatCoverLittle) {
     thread_script& main = capture.thread("python");
     for (std::uint64_t i = 0; i < 5; ++i) main.push(i * 100, "save").launch(i * 100 + 1, i + 1).pop(i * 100 + 40);

@@ -201,6 +201,48 @@ class TraceKinds(CommandLine):
                 self.assertNotIn("no GPU record", self.said(found))
                 self.assertEqual(found["answer"]["devices"], 2)
 
+    def of_two_processes(self, first, second, rows):
+        """Each is called with a trace of its own, whose launches have the same numbers if the rows are texts."""
+        events = []
+        for number, (fill, (pid, gpu_row)) in enumerate(zip((first, second), rows)):
+            trace = TorchTrace(pid, gpu_row)
+            trace.correlation = 0 if isinstance(pid, str) else 1000 * number
+            fill(trace)
+            events += trace.events
+        merged = TorchTrace()
+        merged.events = events
+        found = self.read(merged)
+        return {row["path"]: row for row in found["rows"] + found["process_ranges"]}
+
+    MERGED = ((("[TP0] 83", "[TP0] 0"), ("[TP1] 84", "[TP1] 1")), ((83, 0), (84, 1)))
+
+    def test_a_thread_works_for_its_own_process(self):
+        def training(trace):
+            trace.row("user_annotation", "backward", 1000, 2000)
+            trace.kernel(1100, 1200, 1010)
+            trace.row("__metadata", "", 0, 0)
+            trace.events[-1] = {"ph": "M", "name": "thread_name", "pid": trace.pid, "tid": 99, "args": {"name": "pt_autograd_0"}}
+            trace.row("user_annotation", "hook", 1300, 1400, 99)
+
+        for rows in self.MERGED:
+            with self.subTest(rows):
+                found = self.of_two_processes(training, training, rows)
+                self.assertEqual(found["backward/hook"]["instances"], 2)
+                self.assertNotIn("(ambiguous)/hook", found)
+
+    def test_a_process_wide_range_is_of_one_process(self):
+        def overlapping(trace):
+            trace.range("one", 1000, 2000)
+            trace.range("asynchronous", 1500, 2500)
+            trace.kernel(1600, 1700, 1510)
+
+        def other(trace):
+            trace.kernel(1650, 1750, 1520)
+
+        for rows in self.MERGED:
+            with self.subTest(rows):
+                self.assertEqual(self.of_two_processes(overlapping, other, rows)["asynchronous"]["ops"], 1)
+
     def test_one_process_with_texts_for_rows(self):
         trace = TorchTrace("host 83", "GPU 0")
         trace.range("work", 1000, 2000)

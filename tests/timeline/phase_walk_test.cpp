@@ -84,5 +84,64 @@ TEST_F(PhaseWalk, StepsDoNotTakeThePreviousOnesWork) {
     EXPECT_THAT(shown(data), testing::Contains("step [7, 11)"));
 }
 
+// The loop has ended at 30: what follows is no part of its last step, whose own metrics are. Nothing ends the step.
+void fill_last_step(capture_builder& capture, std::uint16_t phases) {
+    thread_script& main = capture.thread("python");
+    for (std::uint64_t at : {10U, 20U}) {
+        if (at != 10) main.pop(at, phases);
+        main.push(at, "step", phases).push(at + 1, "forward", phases).launch(at + 2, at + 2).pop(at + 3, phases);
+        main.push(at + 4, "metrics " + std::to_string(at)).launch(at + 5, at + 5).pop(at + 6);
+    }
+    main.launch(30, 30).push(31, "ncclCommDestroy").launch(32, 32).pop(90).push(91, "save");
+    for (const std::uint64_t of : {12U, 15U, 22U, 25U, 30U, 32U}) capture.kernel(of, 100 + of, 101 + of);
+}
+
+TEST_F(PhaseWalk, TheLastStepEndsWithItsLastPart) {
+    fill_last_step(capture, phases);
+    capture_contents contents = capture.contents();
+    contents.end.reason = format::end_reason::exited;
+    const timeline data = build_timeline(std::move(contents));
+    EXPECT_THAT(shown(data),
+                ElementsAre("step [10, 20)", "step > forward [11, 13)", "step > metrics 10 [14, 16)", "step [20, 26)",
+                            "step > forward [21, 23)", "step > metrics 20 [24, 26)", "after the last step [26, 133)",
+                            "after the last step > ncclCommDestroy [31, 90)", "after the last step > save [91, 133)"));
+    EXPECT_THAT(open_at(data, 3), ElementsAre("metrics 20", "step"));
+    EXPECT_THAT(open_at(data, 4), ElementsAre("after the last step"));
+    EXPECT_THAT(open_at(data, 5), ElementsAre("ncclCommDestroy", "after the last step"));
+}
+
+// Where the program has not ended by itself, or recorded by a plan, the step may be in the middle of its work.
+TEST_F(PhaseWalk, AStepThatIsCutIsLeftAsItIs) {
+    fill_last_step(capture, phases);
+    for (const format::end_reason reason :
+         {format::end_reason::none, format::end_reason::stopped, format::end_reason::died, format::end_reason::dumped,
+          format::end_reason::exited}) {
+        capture_contents contents = capture.contents();
+        contents.end.reason = reason;
+        if (reason == format::end_reason::exited) contents.properties["plan"] = "schedule wait=1,active=2";
+        EXPECT_THAT(shown(build_timeline(std::move(contents))), testing::Contains("step [20, 133)"));
+    }
+}
+
+TEST_F(PhaseWalk, NothingAfterTheLastStepIsNoRow) {
+    thread_script& main = capture.thread("python");
+    main.push(10, "step", phases).push(11, "forward", phases).launch(12, 12).pop(14, phases);
+    capture.thread("other").launch(90, 90);
+    capture.kernel(12, 20, 21);
+    capture_contents contents = capture.contents();
+    contents.end.reason = format::end_reason::exited;
+    EXPECT_THAT(shown(build_timeline(std::move(contents))), ElementsAre("step [10, 14)", "step > forward [11, 14)"));
+}
+
+// The loop's own range is open until the end: what follows its last phase is part of it.
+TEST_F(PhaseWalk, ALastStepWithAnOpenPartGoesOn) {
+    thread_script& main = capture.thread("python");
+    main.push(10, "step", phases).push(11, "turn 1").push(12, "forward", phases).launch(13, 13).pop(14, phases);
+    capture.kernel(13, 20, 21);
+    capture_contents contents = capture.contents();
+    contents.end.reason = format::end_reason::exited;
+    EXPECT_THAT(shown(build_timeline(std::move(contents))), testing::Contains("step [10, 21)"));
+}
+
 }  // namespace
 }  // namespace prof::phase_walk_test

@@ -126,11 +126,13 @@ bool adoption_rule::is_annotated(std::uint32_t thread, std::int64_t time_ns) con
     return !states.empty() && states.front().since_ns <= time_ns && time_ns < states.back().since_ns;
 }
 
-bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, adoption& choice) const {
+bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, std::uint32_t worker,
+                           adoption& choice) const {
+    const std::uint32_t process = data_.threads[worker].process;
     std::size_t annotated = 0;
     std::uint32_t open = npos;
     for (const std::uint32_t thread : launched) {
-        if (!is_annotated(thread, time_ns)) continue;
+        if (data_.threads[thread].process != process || !is_annotated(thread, time_ns)) continue;
         ++annotated;
         if (const std::uint32_t here = open_on(thread, time_ns); here != npos) open = here;
     }
@@ -144,17 +146,17 @@ bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, ado
     return true;
 }
 
-adoption adoption_rule::decide(std::int64_t time_ns, const gpu_op& op) const {
+adoption adoption_rule::decide(std::int64_t time_ns, std::uint32_t worker, const gpu_op& op) const {
     adoption choice;
-    if (choose(by_stream_[op.place], time_ns, choice)) return choice;
+    if (choose(by_stream_[op.place], time_ns, worker, choice)) return choice;
     const auto device = by_device_.find(data_.place_of(op).device);
-    if (device != by_device_.end()) choose(device->second, time_ns, choice);
+    if (device != by_device_.end()) choose(device->second, time_ns, worker, choice);
     return choice;
 }
 
-adoption adoption_rule::decide(std::int64_t time_ns) const {
+adoption adoption_rule::decide(std::int64_t time_ns, std::uint32_t worker) const {
     adoption choice;
-    choose(launchers_, time_ns, choice);
+    choose(launchers_, time_ns, worker, choice);
     return choice;
 }
 

@@ -39,10 +39,10 @@ public:
 
     bool works_for_others(std::uint32_t thread) const noexcept { return works_for_others_[thread] != 0; }
 
-    // Decides at `time_ns` for work on the stream of `op`.
-    adoption decide(std::int64_t time_ns, const gpu_op& op) const;
+    // Decides at `time_ns` for work of `worker` on the stream of `op`. Candidates are of the same process.
+    adoption decide(std::int64_t time_ns, std::uint32_t worker, const gpu_op& op) const;
     // The same for a range without launches: every thread that launched anywhere is a candidate.
-    adoption decide(std::int64_t time_ns) const;
+    adoption decide(std::int64_t time_ns, std::uint32_t worker) const;
 
 private:
     struct state {
@@ -59,7 +59,7 @@ private:
     std::uint32_t open_on(std::uint32_t thread, std::int64_t time_ns) const;
     bool is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept;
     // False if no thread in `launched` is possible.
-    bool choose(const thread_set& launched, std::int64_t time_ns, adoption& choice) const;
+    bool choose(const thread_set& launched, std::int64_t time_ns, std::uint32_t worker, adoption& choice) const;
 
     std::vector<std::uint8_t> works_for_others_;  // by thread
     std::vector<std::vector<state>> states_;      // by thread, then by time

@@ -187,9 +187,9 @@ private:
         if (range.works_for != npos) {
             choice = declared(range.works_for, range.start_ns);
         } else if (first_work_[root] == nullptr) {
-            choice = rule(outside_windows).decide(range.start_ns);
+            choice = rule(outside_windows).decide(range.start_ns, range.thread);
         } else {
-            choice = rule(outside_windows).decide(range.start_ns, *first_work_[root]);
+            choice = rule(outside_windows).decide(range.start_ns, range.thread, *first_work_[root]);
         }
         return adopted_roots_[root] = choice;
     }
@@ -222,7 +222,7 @@ private:
         } else if (parent.works_for != npos) {
             whole = declared(parent.works_for, parent.time_ns);
         } else if (parent.thread != npos && rule_.works_for_others(parent.thread)) {
-            whole = rule(parent.outside_windows).decide(parent.time_ns);
+            whole = rule(parent.outside_windows).decide(parent.time_ns, parent.thread);
         }
         --descent_;
         return places_[place] = whole;
@@ -235,7 +235,7 @@ private:
         if (given.works_for != npos) {
             choice = declared(given.works_for, given.time_ns);
         } else if (rule_.works_for_others(given.thread)) {
-            choice = rule(given.outside_windows).decide(given.time_ns, first);
+            choice = rule(given.outside_windows).decide(given.time_ns, given.thread, first);
         }
         switch (choice.kind) {
             case adoption::outcome::none:

@@ -15,8 +15,8 @@
 namespace prof {
 namespace {
 
-// The GPU work of consecutive calls. Process ranges may overlap in any way, so visiting the calls of each range would
-// be quadratic. Here a run of calls costs the logarithm of their number.
+// The GPU work of a process's consecutive calls. Process ranges may overlap in any way, so visiting the calls of each
+// range would be quadratic. Here a run of calls costs the logarithm of their number.
 class launched_work {
 public:
     struct span {
@@ -31,7 +31,8 @@ public:
         }
     };
 
-    explicit launched_work(const timeline& data) : data_(data), leaves_(data.api_calls.size() / leaf_calls + 1) {
+    launched_work(const timeline& data, std::uint32_t process)
+        : data_(data), process_(process), leaves_(data.api_calls.size() / leaf_calls + 1) {
         tree_.resize(2 * leaves_);
         for (std::size_t call = 0; call < data.api_calls.size(); ++call) {
             tree_[leaves_ + call / leaf_calls].add(of_call(call));
@@ -48,6 +49,8 @@ public:
                                            [](const timeline_api_call& c, std::int64_t t) { return c.start_ns < t; });
         return static_cast<std::size_t>(call - data_.api_calls.begin());
     }
+
+    bool has(const timeline_api_call& call) const { return data_.threads[call.thread].process == process_; }
 
     // The work of the calls [first, last).
     span of_calls(std::size_t first, std::size_t last) const {
@@ -68,6 +71,7 @@ private:
 
     span of_call(std::size_t index) const {
         span all;
+        if (!has(data_.api_calls[index])) return all;
         for (const std::uint32_t i : ops_of(data_, data_.api_calls[index])) {
             const gpu_op& op = data_.ops[i];
             all.add({op.end_ns - op.start_ns, op.start_ns, op.end_ns});
@@ -76,13 +80,14 @@ private:
     }
 
     const timeline& data_;
+    std::uint32_t process_;
     std::size_t leaves_;
     std::vector<span> tree_;  // the children of node n are 2n and 2n + 1; the leaves come last
 };
 
 // `ranges`: the row's instances, ordered by start.
-projection_row make_row(const timeline& data, const launched_work& work, std::string path, const std::string& name,
-                        const std::vector<std::uint32_t>& ranges) {
+projection_row make_row(const timeline& data, const std::map<std::uint32_t, launched_work>& work_of_processes,
+                        std::string path, const std::string& name, const std::vector<std::uint32_t>& ranges) {
     projection_row row;
     row.path = std::move(path);
     row.name = name;
@@ -90,13 +95,16 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
 
     std::vector<std::int64_t> sums_ns;
     std::vector<std::int64_t> hosts_ns;
-    std::vector<std::uint32_t> row_ops;  // each operation once, even if it counts for several instances
-    std::size_t taken_until = 0;
+    std::vector<std::uint32_t> row_ops;          // each operation once, even if it counts for several instances
+    std::map<std::uint32_t, std::size_t> taken;  // by process: the calls before this one
     for (const std::uint32_t index : ranges) {
         const timeline_range& range = data.ranges[index];
         row.host_ns += range.end_ns - range.start_ns;
         hosts_ns.push_back(range.end_ns - range.start_ns);
         if (range.payload_kind == payload_type::bytes) add_saturating(row.payload_bytes, range.payload);
+        const std::uint32_t process = data.threads[range.thread].process;
+        const launched_work& work = work_of_processes.at(process);
+        std::size_t& taken_until = taken[process];
         const std::size_t first = work.first_call(range.start_ns);
         const std::size_t last = work.first_call(range.end_ns);
         const launched_work::span launched = work.of_calls(first, last);
@@ -104,6 +112,7 @@ projection_row make_row(const timeline& data, const launched_work& work, std::st
         sums_ns.push_back(launched.sum_ns);
         for (std::size_t i = std::max(first, taken_until); i < last; ++i) {
             const timeline_api_call& call = data.api_calls[i];
+            if (!work.has(call)) continue;
             const auto ops = data.ops_by_launch.begin() + (call.op_count == 0 ? 0 : call.first_op);
             row_ops.insert(row_ops.end(), ops, ops + call.op_count);
         }
@@ -186,7 +195,13 @@ std::vector<projection_row> project_process_ranges(const timeline& data, const h
                                                    const fold_rule& rule) {
     std::vector<process_range_group> groups = group_by_name(data, hidden, rule);
     if (groups.empty()) return {};
-    const launched_work work(data);
+    std::map<std::uint32_t, launched_work> work;  // by process
+    for (const process_range_group& group : groups) {
+        for (const std::uint32_t range : group.ranges) {
+            const std::uint32_t process = data.threads[data.ranges[range].thread].process;
+            work.try_emplace(process, data, process);
+        }
+    }
     std::vector<projection_row> rows;
     for (process_range_group& group : groups) {
         const timeline_range& first = data.ranges[group.ranges.front()];

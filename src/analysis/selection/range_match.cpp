@@ -177,13 +177,15 @@ private:
     }
 
     void keep_start_end() {
-        std::vector<time_span> spans;
+        std::vector<std::vector<time_span>> spans;  // by process
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
             if (out_.matches[i] == 0 || range.style != range_style::start_end) continue;
-            spans.push_back({range.start_ns, range.end_ns});
+            const std::uint32_t process = data_.threads[range.thread].process;
+            if (process >= spans.size()) spans.resize(process + 1);
+            spans[process].push_back({range.start_ns, range.end_ns});
         }
-        out_.start_end = time_spans(std::move(spans));
+        for (std::vector<time_span>& of : spans) out_.start_end.emplace_back(std::move(of));
     }
 
     void keep_inside() {
@@ -207,7 +209,7 @@ private:
         }
     }
     bool begins_in_start_end(const timeline_range& range) const {
-        return range.style == range_style::push_pop && out_.start_end.contains(range.start_ns);
+        return range.style == range_style::push_pop && out_.in_start_end(data_, range.thread, range.start_ns);
     }
     bool is_shown(const timeline_range& range) const {
         return range.style != range_style::graph_context && !(range.takes_part() && att_.hidden.contains(range));
@@ -226,7 +228,8 @@ private:
                 is_inside =
                     is_inside || (is_range(owner) ? out_.kept[owner] == 1 : owner == owner_ambiguous && out_.ambiguous);
             }
-            if (out_.start_end.contains(data_.api_calls[of.launch].start_ns)) is_inside = true;
+            const timeline_api_call& launch = data_.api_calls[of.launch];
+            if (out_.in_start_end(data_, launch.thread, launch.start_ns)) is_inside = true;
             out_.replayed_kept[i] = is_inside ? 1 : 0;
         }
     }

@@ -29,10 +29,14 @@ struct matched_ranges {
     bool no_range = false;
     bool ambiguous = false;
     bool unmatched = false;
-    time_spans start_end{};              // in which a start/end range that matches was open
-    std::uint64_t count = 0;             // of ranges that match
-    std::vector<std::string> in_vain{};  // a line for each pattern that matches nothing
+    std::vector<time_spans> start_end{};  // by process: when a start/end range that matches was open
+    std::uint64_t count = 0;              // of ranges that match
+    std::vector<std::string> in_vain{};   // a line for each pattern that matches nothing
     bool any() const noexcept { return count != 0 || no_range || ambiguous || unmatched; }
+    bool in_start_end(const timeline& data, std::uint32_t thread, std::int64_t time_ns) const {
+        const std::uint32_t process = data.threads[thread].process;
+        return process < start_end.size() && start_end[process].contains(time_ns);
+    }
 };
 
 // REQUIRES: `tree` is of the same timeline, attribution and rule. `att` was made with places_operators.

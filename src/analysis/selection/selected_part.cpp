@@ -111,7 +111,10 @@ private:
                                 [&](std::uint32_t replayed) { out = out || found.replayed_matches[replayed] != 0; });
         if (out) return true;
         const std::uint32_t launch = data_.ops[op].launch;
-        if (launch != npos && found.start_end.contains(data_.api_calls[launch].start_ns)) return true;
+        if (launch != npos) {
+            const timeline_api_call& call = data_.api_calls[launch];
+            if (found.in_start_end(data_, call.thread, call.start_ns)) return true;
+        }
         switch (tree.fixed_of(op)) {
             case row_tree::no_range:
                 return found.no_range;
@@ -136,7 +139,7 @@ private:
             if (found.matches[range] != 0) return true;
             in_range = in_range || !att_.hidden.contains(data_.ranges[range]);
         }
-        return (!in_range && found.no_range) || found.start_end.contains(call.start_ns);
+        return (!in_range && found.no_range) || found.in_start_end(data_, call.thread, call.start_ns);
     }
 
     // Beginnings of steps are always kept, so that times a step can be estimated.
@@ -145,7 +148,8 @@ private:
         const open_times any(data_, [&](std::uint32_t range) { return !att_.hidden.contains(data_.ranges[range]); });
         for (std::size_t i = 0; i < data_.marks.size(); ++i) {
             const timeline_mark& mark = data_.marks[i];
-            const bool is_inside = kept.contain(mark.thread, mark.time_ns) || found.start_end.contains(mark.time_ns) ||
+            const bool is_inside = kept.contain(mark.thread, mark.time_ns) ||
+                                   found.in_start_end(data_, mark.thread, mark.time_ns) ||
                                    (found.no_range && !any.contain(mark.thread, mark.time_ns));
             kept_.marks[i] = is_inside || begins_step(data_, mark) ? 1 : 0;
         }

@@ -2,6 +2,7 @@
 #include "analysis/steps/recurring_steps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -9,38 +10,56 @@
 #include <vector>
 
 #include "analysis/projection/segment.hpp"
+#include "analysis/steps/step_gaps.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::uint64_t least_instances = 3;
+constexpr std::size_t least_instances = 3;
 constexpr std::uint32_t deepest_step = 3;  // depth that is looked at
 
-// The ranges of one name, depth and thread.
+// The ranges of one name, depth and thread, which come in the order in which they begin.
 struct range_group {
     std::uint64_t count = 0;
     std::int64_t total_ns = 0;
-    std::int64_t first_ns = INT64_MAX;
-    std::int64_t last_ns = INT64_MIN;
+    std::int64_t end_ns = INT64_MIN;
+    std::array<std::int64_t, least_instances> first_ns{};   // when the first ones begin
+    std::array<std::int64_t, least_instances> latest_ns{};  // and the last ones, the last one first
+
+    void add(const timeline_range& range) {
+        if (count < first_ns.size()) first_ns[count] = range.start_ns;
+        std::copy_backward(latest_ns.begin(), latest_ns.end() - 1, latest_ns.end());
+        latest_ns.front() = range.start_ns;
+        ++count;
+        total_ns += range.end_ns - range.start_ns;
+        end_ns = std::max(end_ns, range.end_ns);
+    }
+    // Whether a part of each step may be in this group and one in the other: neither is over before the other begins.
+    bool alternates_with(const range_group& other) const { return begins_among(other) && other.begins_among(*this); }
+
+private:
+    // The other one may have an instance less: then its third is its last.
+    bool begins_among(const range_group& other) const {
+        const std::size_t third = std::min<std::size_t>(other.count, least_instances) - 1;
+        return first_ns[0] < other.first_ns[third] && latest_ns[0] > other.latest_ns[third];
+    }
 };
 
 // Groups that occur equally often.
 struct parts {
-    range_group times;
     const std::string* first = nullptr;  // the name of the one that begins first
     std::size_t groups = 0;
+    std::int64_t total_ns = 0;
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t end_ns = INT64_MIN;
 
     void add(const std::string& name, const range_group& of) {
-        if (of.first_ns < times.first_ns) first = &name;
+        if (of.first_ns[0] < first_ns) first = &name;
         ++groups;
-        times.total_ns += of.total_ns;
-        times.first_ns = std::min(times.first_ns, of.first_ns);
-        times.last_ns = std::max(times.last_ns, of.last_ns);
-    }
-    void add(const parts& of) {
-        add(*of.first, of.times);
-        groups += of.groups - 1;
+        total_ns += of.total_ns;
+        first_ns = std::min(first_ns, of.first_ns[0]);
+        end_ns = std::max(end_ns, of.end_ns);
     }
 };
 
@@ -56,11 +75,7 @@ public:
         std::map<std::pair<std::uint32_t, std::uint32_t>, named_groups> all;  // by depth and thread
         for (const timeline_range& range : data_.ranges) {
             if (!is_candidate(range)) continue;
-            range_group& group = all[{range.depth, range.thread}][folded(range)];
-            ++group.count;
-            group.total_ns += range.end_ns - range.start_ns;
-            group.first_ns = std::min(group.first_ns, range.start_ns);
-            group.last_ns = std::max(group.last_ns, range.end_ns);
+            all[{range.depth, range.thread}][folded(range)].add(range);
         }
         whole_steps out{.source = step_source::recurring};
         std::int64_t longest_ns = 0;
@@ -72,8 +87,8 @@ public:
             if (out.thread != npos && (launches < most_launched || (launches == most_launched && is_deeper))) continue;
             const parts found = parts_of(of);
             if (found.first == nullptr) continue;
-            if (out.thread != npos && launches == most_launched && found.times.total_ns <= longest_ns) continue;
-            longest_ns = found.times.total_ns;
+            if (out.thread != npos && launches == most_launched && found.total_ns <= longest_ns) continue;
+            longest_ns = found.total_ns;
             most_launched = launches;
             depth = key.first;
             out.thread = key.second;
@@ -111,20 +126,29 @@ private:
 
     // The parts of a step; none if these are no steps.
     static parts parts_of(const named_groups& of) {
-        std::map<std::uint64_t, parts> by_count;
-        for (const auto& [name, group] : of) {
-            if (group.count >= least_instances - 1) by_count[group.count].add(name, group);
+        using named_group = named_groups::value_type;
+        std::map<std::uint64_t, std::vector<const named_group*>> by_count;
+        for (const named_group& group : of) {
+            if (group.second.count >= least_instances - 1) by_count[group.second.count].push_back(&group);
         }
         parts best;
         for (const auto& [count, alike] : by_count) {
             if (count < least_instances) continue;
+            const range_group& longest =
+                (*std::max_element(alike.begin(), alike.end(), [](const auto* a, const auto* b) {
+                    return a->second.total_ns < b->second.total_ns;
+                }))->second;
             // At the recording's ends a part may have one instance more or less than the others.
-            parts all = alike;
-            for (const std::uint64_t near : {count - 1, count + 1}) {
-                if (const auto found = by_count.find(near); found != by_count.end()) all.add(found->second);
+            parts all;
+            for (const std::uint64_t near : {count - 1, count, count + 1}) {
+                const auto found = by_count.find(near);
+                if (found == by_count.end()) continue;
+                for (const named_group* group : found->second) {
+                    if (longest.alternates_with(group->second)) all.add(group->first, group->second);
+                }
             }
-            const bool covers = all.times.total_ns >= (all.times.last_ns - all.times.first_ns) / 2;
-            if (covers && all.times.total_ns > best.times.total_ns) best = all;
+            const bool covers = all.total_ns >= (all.end_ns - all.first_ns) / 2;
+            if (covers && all.total_ns > best.total_ns) best = all;
         }
         return best;
     }
@@ -132,17 +156,21 @@ private:
     void collect(whole_steps& out, std::uint32_t depth) {
         const timeline_range* latest = nullptr;
         std::uint64_t number = 0;
+        std::vector<std::int64_t> next_ns;
         for (const timeline_range& range : data_.ranges) {
             if (!is_candidate(range) || range.depth != depth || range.thread != out.thread) continue;
             if (folded(range) != out.range) continue;
             const bool is_whole = latest != nullptr && !latest->open_at_start && !latest->open_at_end;
             if (is_whole && window_at(data_.windows, latest->start_ns) == window_at(data_.windows, range.start_ns)) {
                 const bool is_first = number == 1 && data_.property("plan").empty();
-                out.steps.push_back({latest->start_ns, range.start_ns, is_first, number - 1});
+                const std::int64_t end_ns = out.range_is_step ? latest->end_ns : range.start_ns;
+                out.steps.push_back({latest->start_ns, end_ns, is_first, number - 1});
+                next_ns.push_back(range.start_ns);
             }
             latest = &range;
             ++number;
         }
+        if (out.range_is_step) extend_to_next(out.steps, next_ns);
     }
 
     const timeline& data_;

@@ -8,6 +8,7 @@
 #include "analysis/projection/segment.hpp"
 #include "analysis/steps/captured_steps.hpp"
 #include "analysis/steps/recurring_steps.hpp"
+#include "analysis/steps/step_gaps.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "analysis/steps/step_times.hpp"
 #include "base/number.hpp"
@@ -19,7 +20,6 @@ namespace prof {
 namespace {
 
 constexpr std::size_t least_for_warm_up = 10;  // steps
-constexpr std::int64_t least_gap_share = 10;   // of a step: a shorter gap before the next one belongs to it
 
 bool is_shown_phase(const timeline& data, const attribution& att, const timeline_range& range) {
     return range.style == range_style::push_pop && is_phase(data, range) && !att.hidden.contains(range);
@@ -28,17 +28,18 @@ bool is_shown_phase(const timeline& data, const attribution& att, const timeline
 bool is_whole(const timeline_range& range) noexcept { return !range.open_at_start && !range.open_at_end; }
 
 // Collects steps from ranges. A range counts as a step once the next one has begun in the same window. So the last
-// step, which the program's end follows, does not count, and neither does a phase that was given up. A step lasts until
-// the next one begins, unless there is more than a little between them.
+// step, which the program's end follows, does not count, and neither does a phase that was given up.
 class range_steps {
 public:
     range_steps(const timeline& data, bool is_dispatch) : data_(data), is_dispatch_(is_dispatch) {}
 
     void begin(const timeline_range& range, bool is_first, std::uint64_t number) {
         if (latest_ != nullptr && is_whole(*latest_) && latest_->end_ns <= range.start_ns && is_in_window_of(range)) {
-            const std::int64_t length_ns = latest_->end_ns - latest_->start_ns;
-            const bool goes_on = range.start_ns - latest_->end_ns <= length_ns / least_gap_share;
-            add(is_dispatch() || goes_on ? range.start_ns : latest_->end_ns);
+            if (is_dispatch()) {
+                add(range.start_ns, nothing_follows);
+            } else {
+                add(latest_->end_ns, range.start_ns);
+            }
         }
         latest_ = &range;
         latest_is_first_ = is_first;
@@ -47,7 +48,7 @@ public:
     void give_up() noexcept { latest_ = nullptr; }
     // The latest range is no step that goes on: it counts if it has its end.
     void end() {
-        if (latest_ != nullptr && is_whole(*latest_)) add(latest_->end_ns);
+        if (latest_ != nullptr && is_whole(*latest_)) add(latest_->end_ns, nothing_follows);
         give_up();
     }
     // Whether the latest step's range covers only the time in which the host dispatches the step: JAX returns before a
@@ -57,14 +58,19 @@ public:
     }
     void clear() noexcept {
         steps_.clear();
+        next_ns_.clear();
         give_up();
     }
     const timeline_range* latest() const noexcept { return latest_; }
-    std::vector<whole_step> take() { return std::move(steps_); }
+    std::vector<whole_step> take() {
+        extend_to_next(steps_, next_ns_);
+        return std::move(steps_);
+    }
     bool is_empty() const noexcept { return steps_.empty(); }
 
 private:
-    void add(std::int64_t end_ns) {
+    void add(std::int64_t end_ns, std::int64_t next_ns) {
+        next_ns_.push_back(next_ns);
         steps_.push_back(
             {.start_ns = latest_->start_ns, .end_ns = end_ns, .is_first = latest_is_first_, .number = latest_number_});
     }
@@ -78,6 +84,7 @@ private:
     bool latest_is_first_ = false;
     std::uint64_t latest_number_ = 0;
     std::vector<whole_step> steps_;
+    std::vector<std::int64_t> next_ns_;  // by step
 };
 
 class step_finder {

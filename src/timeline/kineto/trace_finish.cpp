@@ -427,6 +427,7 @@ std::uint32_t trace_contents::module_name(std::uint32_t around, std::uint32_t ow
 void trace_contents::write_threads(capture_contents& out) {
     std::uint64_t next_range_id = std::uint64_t{1} << 62;
     std::uint64_t uid = 0;
+    std::map<trace_place, std::uint32_t> processes;  // merged ones are told apart by a text or by their number
     for (host_thread& thread : threads_) {
         put_in_order(thread.items, counts_);
         const bool is_for_others = works_for_others(thread);
@@ -445,6 +446,11 @@ void trace_contents::write_threads(capture_contents& out) {
         format::thread_entry entry{.uid = ++uid, .tid = static_cast<std::uint32_t>(thread.at.tid)};
         std::memcpy(entry.name.data(), system_name.data(), std::min(system_name.size(), entry.name.size() - 1));
         out.threads.push_back(entry);
+        if (!is_of_libprof_) {
+            const trace_place process{.pid = thread.at.pid, .process = thread.at.process};
+            const auto number = static_cast<std::uint32_t>(processes.size());
+            out.processes.emplace(uid, processes.try_emplace(process, number).first->second);
+        }
         if (system_name != name || name.size() >= entry.name.size()) {
             out.labels.push_back({label_kind::thread, name_id(name), thread_key(uid, entry.tid)});
         }
