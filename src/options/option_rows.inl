@@ -75,7 +75,7 @@ PROF_OPTION(modules, std::optional<std::uint32_t>, {}, module_depth{},
             {.value_name = "[=DEPTH]",
              .alone = "all",
              .help = "Of a PyTorch program each module's call is recorded, to a DEPTH of the tree of modules if one is "
-                     "given: a table of them stands below the summary, and is `prof report modules`"})
+                     "given: a table of them stands below the summary, and is `prof report --report modules`"})
 PROF_OPTION(fold, fold_rule, {}, fold_words{},
             {.value_name = "RULE",
              .negated = "none",

@@ -316,7 +316,7 @@ void thread_walk::enter_api(const record& r) {
         call.kind = static_cast<api_class>(r.flags);
     }
     call.torch_open = torch_open_.head();
-    call.domain = static_cast<api_domain>(r.domain);
+    if (r.domain <= static_cast<std::uint16_t>(api_domain::runtime)) call.domain = static_cast<api_domain>(r.domain);
     if (r.color != 0) nodes_->launches.push_back({now_ns_, r.value, r.color});
     // A call that does not return (one left by longjmp) stays until a call around it returns.
     constexpr std::size_t most_open_calls = 16;

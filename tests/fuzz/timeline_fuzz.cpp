@@ -16,7 +16,7 @@
 #include "export/chrome/trace_names.hpp"
 #include "export/report/report_writer.hpp"
 #include "fuzz/sealed_captures.hpp"
-#include "report/reports.hpp"
+#include "report/make_reports.hpp"
 #include "timeline/load.hpp"
 
 namespace {

@@ -238,6 +238,18 @@ TEST(Timeline, KeepsCountsOfUnknownCauses) {
     EXPECT_THAT(build_timeline(contents).quality.dropped, ElementsAre(Pair("cause_4711", 2U), Pair("ring_full", 1U)));
 }
 
+// What is looked up by a call's domain need not ask whether there is such a domain.
+TEST(Timeline, HasNoCallsOfUnknownDomains) {
+    capture_builder capture;
+    capture.thread("main")
+        .call(10, 20, 1, {.domain = static_cast<api_domain>(10), .cbid = 211})
+        .call(30, 40, 2, {.domain = api_domain::runtime, .cbid = 211});
+    const timeline data = capture.build();
+    ASSERT_EQ(data.api_calls.size(), 2U);
+    EXPECT_EQ(data.api_calls[0].domain, api_domain::none);
+    EXPECT_EQ(data.api_calls[1].domain, api_domain::runtime);
+}
+
 TEST(Timeline, IsEmptyWithoutContents) {
     const timeline data = build_timeline({});
     EXPECT_EQ(data.domains.size(), 1U);
