@@ -188,7 +188,7 @@ TEST(Projection, KeepsDifferentThingsApartAsTheOracleDoes) {
         if (HasFatalFailure()) return;
     }
     EXPECT_GT(apart, test::random_cases(50));
-    if (!test::is_sanitized) EXPECT_GT(captured_apart, 1U);  // it is rare
+    EXPECT_GT(captured_apart + (test::is_sanitized ? 2 : 0), 1U);  // they are rare
     EXPECT_GT(below_apart, test::random_cases(20));
 }
 
