@@ -12,7 +12,6 @@
 
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
-#include "timeline/after_steps.hpp"
 #include "timeline/captured_nodes.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/count_drops.hpp"
@@ -260,9 +259,6 @@ timeline build_timeline(capture_contents contents) {
     graph_node_events nodes;
     std::vector<stream_sync> syncs;
     walk_threads(out, contents, doubles, found, nodes, syncs, clock);
-    // A plan's last window ends with a step, and not with the program.
-    const bool has_exited = contents.ended && contents.end.reason == format::end_reason::exited;
-    if (has_exited && out.property("plan").empty()) end_last_step(out);
     walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
