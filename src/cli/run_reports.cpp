@@ -47,6 +47,7 @@ public:
           settings_{.projected = projection_options_of(options), .shown = {.rows = options.rows}} {
         const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
         const bool is_file = !output.file().empty() && output.file() != "-";
+        if (output.format().is_for_people) settings_.most_rows = settings_.shown.rows;
         shown_limits shown = settings_.shown;
         if (!is_one_ && kinds_.empty()) shown.deepest = 1;  // `prof report` has the rest
         const text_layout layout{.width = output_width(shown_on),

@@ -108,6 +108,7 @@ report_document make_summary(const timeline& data, const std::string& path, cons
             out.parts.push_back(part_of(steps_table(estimate_steps(shown.data(), shown.att(), input.projected.fold))));
         }
         if (!input.data.property("modules").empty()) out.parts.push_back(part_of(modules_report(input)));
+        for (report_part& part : out.parts) mark_keys(part);
         complete(out, diagnosed);
     });
     return out;

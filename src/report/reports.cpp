@@ -89,17 +89,6 @@ constexpr report_kind kinds[] = {
     {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", "Range", from_table<nvtx_pushpop_sum>},
 };
 
-// Marks the columns that identify a row.
-void mark_keys(table& made, std::string_view keys) {
-    for (table_column& column : made.columns) {
-        for (std::string_view rest = keys; !rest.empty();) {
-            const std::string_view key = rest.substr(0, rest.find('|'));
-            if (column.key == key) column.is_key = true;
-            rest.remove_prefix(std::min(rest.size(), key.size() + 1));
-        }
-    }
-}
-
 void arrange_rows(report_part& part, const report_kind& kind, const report_input& input) {
     if (!input.sort.empty() && !kind.is_list) {
         throw error(std::string(kind.name) + " is no list, and cannot be sorted");
@@ -128,14 +117,24 @@ const report_kind* find_report(std::string_view name) noexcept {
     return found == std::end(kinds) ? nullptr : found;
 }
 
+void mark_keys(report_part& part) {
+    for (report_block& block : part.blocks) {
+        auto* const made = std::get_if<table>(&block);
+        if (made == nullptr) continue;
+        for (std::string_view rest = find_report(part.name)->keys; !rest.empty();) {
+            const std::string_view key = rest.substr(0, rest.find('|'));
+            for (table_column& column : made->columns) column.is_key = column.is_key || column.key == key;
+            rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+        }
+    }
+}
+
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports) {
     report_document out{.capture = heading_of(input)};
     for (const report_kind* const kind : reports) {
         out.parts.push_back(kind->make(input));
         out.parts.back().is_nsight = kind->is_nsight;
-        for (report_block& block : out.parts.back().blocks) {
-            if (auto* const made = std::get_if<table>(&block)) mark_keys(*made, kind->keys);
-        }
+        mark_keys(out.parts.back());
         arrange_rows(out.parts.back(), *kind, input);
     }
     return out;

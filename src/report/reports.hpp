@@ -20,6 +20,9 @@ std::string_view reports_at_a_glance() noexcept;
 // Null if there is none of that name; '-' and '_' are the same in it.
 const report_kind* find_report(std::string_view name) noexcept;
 
+// Marks the columns that identify a row. REQUIRES: the part is named as its report.
+void mark_keys(report_part& part);
+
 // These reports of a capture, without what its answers would gain (make_reports.hpp). Throws prof::error if one of them
 // cannot be sorted as the input says.
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports);

@@ -75,8 +75,7 @@ std::string row_html(std::string_view tag, const table& made, const table_row& r
     return out + "</tr>\n";
 }
 
-std::string rows_html(const table& made) {
-    const time_unit unit = unit_of(made);
+std::string rows_html(const table& made, const time_unit& unit) {
     std::string out = "<table>\n<thead><tr>";
     for (const table_column& column : made.columns) {
         if (!column.title.empty()) out += cell_html("th", column, column.title);
@@ -106,14 +105,11 @@ std::string block_html(const findings_block& block, const text_layout& /*layout*
 
 std::string block_html(const table& made, const text_layout& layout) {
     if (!is_shown(made)) return {};
-    const bool has_rows = !made.rows.empty() && made.instead.empty();
-    std::string heading = made.heading;
-    if (!made.instead.empty()) heading += ": " + made.instead;
-    if (has_rows && has_times(made)) heading += fmt::format(", in {}", unit_of(made).name);
-    std::string out = "<h4>" + escaped(terminal_safe(heading)) + "</h4>\n";
-    if (has_rows) out += rows_html(made);
+    const time_unit unit = unit_of(made);
+    std::string out = "<h4>" + escaped(terminal_safe(table_heading(made, unit))) + "</h4>\n";
+    if (has_rows(made)) out += rows_html(made, unit);
     for (const std::string& note : made.notes) out += paragraph("note: " + terminal_safe(note));
-    if (!has_rows || !layout.legend) return out;
+    if (!has_rows(made) || !layout.legend) return out;
     for (const legend_line& line : made.legend) out += "<p><small>" + escaped(line.text) + "</small></p>\n";
     return out;
 }

@@ -100,15 +100,11 @@ std::string legend_markdown(const table& of, const markdown_layout& layout, std:
 }
 
 std::string table_markdown(const table& of, const markdown_layout& layout, std::set<std::string>& explained) {
-    const bool has_rows = !of.rows.empty() && of.instead.empty();
     const time_unit unit = unit_of(of);
-    std::string out = "## " + markdown(of.heading);
-    if (!of.instead.empty()) out += ": " + markdown(of.instead);
-    if (has_rows && has_times(of)) out += fmt::format(", in {}", unit.name);
-    if (has_rows) out += markdown(of.remark) + "\n\n" + rows_markdown(of, unit, layout);
-    if (!has_rows) out += '\n';
+    std::string out = "## " + markdown(table_heading(of, unit)) + '\n';
+    if (has_rows(of)) out += '\n' + rows_markdown(of, unit, layout);
     for (const std::string& note : of.notes) out += "\nNote: " + markdown(terminal_safe(note)) + '\n';
-    if (!has_rows || !layout.legend) return out;
+    if (!has_rows(of) || !layout.legend) return out;
     const std::string legend = legend_markdown(of, layout, explained);
     return legend.empty() ? out : out + '\n' + legend;
 }

@@ -106,8 +106,6 @@ std::string body_text(const table& of, const text_layout& layout) {
     return below.empty() ? out : out + '\n' + styled(below, text_role::note, layout.color);
 }
 
-bool has_rows(const table& of) noexcept { return !of.rows.empty() && of.instead.empty(); }
-
 }  // namespace
 
 std::string facts_text(const capture_heading& capture, const text_layout& layout) {
@@ -120,13 +118,7 @@ std::string facts_text(const capture_heading& capture, const text_layout& layout
 }
 
 std::string table_text(const table& of, const text_layout& layout) {
-    std::string heading = of.heading;
-    if (!of.instead.empty()) heading += ": " + of.instead;
-    if (has_rows(of)) {
-        if (has_times(of)) heading += fmt::format(", in {}", unit_in(of, layout).name);
-        heading += of.remark;
-    }
-    std::string out = styled(heading, text_role::heading, layout.color) + '\n';
+    std::string out = styled(table_heading(of, unit_in(of, layout)), text_role::heading, layout.color) + '\n';
     if (has_rows(of)) out += '\n' + body_text(of, layout);
     for (const std::string& note : of.notes) {
         out += '\n' + styled(line_text("note: " + note, layout), text_role::note, layout.color);
@@ -183,7 +175,10 @@ std::string block_text(const table& block, const text_layout& layout) {
 }  // namespace
 
 std::string document_text(const report_document& whole, const text_layout& layout) {
-    const report_document document = shown_document(whole, layout.shown);
+    return shown_text(shown_document(whole, layout.shown), layout);
+}
+
+std::string shown_text(const report_document& document, const text_layout& layout) {
     std::string out = title_text(document.capture, layout);
     for (const report_part& part : document.parts) {
         for (const report_block& block : part.blocks) {

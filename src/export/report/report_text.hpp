@@ -28,6 +28,8 @@ struct text_layout {
 // All of it, with the tables' rows within the limits: the capture's title, its command line, what must be known before
 // the numbers, the reports, and the notes.
 std::string document_text(const report_document& document, const text_layout& layout);
+// The same of a document whose tables have been cut (shown_document.hpp).
+std::string shown_text(const report_document& document, const text_layout& layout);
 
 // Parts of it.
 // What must be known before the numbers: warnings, and what was recorded.

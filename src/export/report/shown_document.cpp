@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "export/report/cell_text.hpp"
+
 namespace prof {
 namespace {
 
@@ -43,20 +45,18 @@ table shown_table(const table& whole, const shown_limits& limits, std::vector<st
 
 report_part shown_part(const report_part& part, const shown_limits& limits) {
     report_part out{.name = part.name, .is_nsight = part.is_nsight};
-    std::vector<std::string> of_tables;
     for (const report_block& block : part.blocks) {
         if (const auto* const whole = std::get_if<table>(&block)) {
-            out.blocks.emplace_back(shown_table(*whole, limits, of_tables));
+            out.blocks.emplace_back(shown_table(*whole, limits, out.reading_notes));
         } else {
             out.blocks.push_back(block);
         }
     }
-    out.reading_notes = std::move(of_tables);
     out.reading_notes.insert(out.reading_notes.end(), part.reading_notes.begin(), part.reading_notes.end());
     return out;
 }
 
-bool has_rows(const report_part& part) {
+bool has_any_rows(const report_part& part) {
     const auto holds_rows = [](const report_block& block) {
         if (const auto* const found = std::get_if<findings_block>(&block)) return !found->found.findings.empty();
         const auto* const made = std::get_if<table>(&block);
@@ -70,7 +70,7 @@ void leave_out_empty_reports(report_document& document) {
     std::vector<report_part> kept;
     std::string empty;
     for (report_part& part : document.parts) {
-        if (has_rows(part)) {
+        if (has_any_rows(part)) {
             kept.push_back(std::move(part));
         } else {
             empty.append(empty.empty() ? "" : ", ").append(part.name);
@@ -93,6 +93,16 @@ bool is_shown(const table& made) noexcept {
     const bool is_for_people = std::any_of(made.columns.begin(), made.columns.end(),
                                            [](const table_column& column) { return !column.title.empty(); });
     return is_for_people && (made.shows_if_empty || !made.rows.empty());
+}
+
+bool has_rows(const table& made) noexcept { return !made.rows.empty() && made.instead.empty(); }
+
+std::string table_heading(const table& made, const time_unit& unit) {
+    std::string out = made.heading;
+    if (!made.instead.empty()) out += ": " + made.instead;
+    if (!has_rows(made)) return out;
+    if (has_times(made)) out.append(", in ").append(unit.name);
+    return out + made.remark;
 }
 
 }  // namespace prof

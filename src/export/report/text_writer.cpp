@@ -44,8 +44,7 @@ public:
     }
 
     std::string text() const override {
-        if (documents_.size() < 2)
-            return documents_.empty() ? std::string() : document_text(documents_.front(), layout_);
+        if (documents_.size() < 2) return documents_.empty() ? std::string() : shown_text(documents_.front(), layout_);
         std::vector<captured_process> processes;
         processes.reserve(documents_.size());
         for (const report_document& document : documents_) processes.push_back(document.capture.process);
@@ -65,7 +64,7 @@ public:
         std::string out = table_text(overview, layout_with_legend);
         auto next = with_tables.begin();
         for (std::size_t i = 0; i < documents_.size(); ++i) {
-            out += shown[i] ? '\n' + document_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);
+            out += shown[i] ? '\n' + shown_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);
         }
         if (!common.empty()) out += '\n' + common;
         const std::size_t left_out = documents_.size() - with_tables.size();

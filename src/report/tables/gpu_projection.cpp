@@ -385,31 +385,29 @@ public:
     const projection& whole() const noexcept { return projected_; }
 
     shown_rows ranges(const shown_limits& limits) const {
-        shown_rows out = rows_of(rows_for_people(projected_), {}, limits);
+        std::vector<shown_row> shown = chosen(rows_for_people(projected_), limits);
+        shown_rows out = rows_of(shown, {});
         if (!is_of_host(projected_)) {
             const projection_row all = all_work(projected_);
             out.sums.push_back(cells_of({all, {}, projected_.total_gpu_ns}));
         }
         if (out.rows.empty()) out.instead = if_none_;
-        return out;
-    }
-    shown_rows process_ranges(const shown_limits& limits) const {
-        shown_rows out = rows_of(projected_.process_ranges, "start_end", limits);
-        // Those of both tables.
-        std::vector<shown_row> shown = chosen(rows_for_people(projected_), limits);
+        // The notes are on the rows of both tables.
         for (shown_row& row : chosen(projected_.process_ranges, limits)) shown.push_back(std::move(row));
         out.reading_notes = projection_notes(projected_, shown);
         return out;
+    }
+    shown_rows process_ranges(const shown_limits& limits) const {
+        return rows_of(chosen(projected_.process_ranges, limits), "start_end");
     }
 
 private:
     static std::vector<shown_row> chosen(const std::vector<projection_row>& rows, const shown_limits& limits) {
         return rows_to_show(rows, {.most = limits.rows, .deepest = limits.deepest});
     }
-    shown_rows rows_of(const std::vector<projection_row>& rows, std::string_view type,
-                       const shown_limits& limits) const {
+    shown_rows rows_of(const std::vector<shown_row>& rows, std::string_view type) const {
         shown_rows out;
-        for (const shown_row& row : chosen(rows, limits)) {
+        for (const shown_row& row : rows) {
             out.rows.push_back(
                 cells_of({row.figures, type_of(row.figures, type), projected_.total_gpu_ns, row.stands_for}));
         }

@@ -427,7 +427,7 @@ std::uint32_t trace_contents::module_name(std::uint32_t around, std::uint32_t ow
 void trace_contents::write_threads(capture_contents& out) {
     std::uint64_t next_range_id = std::uint64_t{1} << 62;
     std::uint64_t uid = 0;
-    std::map<trace_place, std::uint32_t> processes;  // merged ones are told apart by a text or by their number
+    std::map<trace_place, std::uint32_t> processes;  // by the text, or the number, that tells merged processes apart
     for (host_thread& thread : threads_) {
         put_in_order(thread.items, counts_);
         const bool is_for_others = works_for_others(thread);
