@@ -23,13 +23,35 @@ namespace {
 
 // The dearest findings.
 std::vector<priced_change> dearest_changes(const diagnosis& of) {
-    constexpr std::size_t most = 3;
+    constexpr std::size_t most_places = 3;
     std::vector<priced_change> out;
     for (const finding& found : of.findings) {
-        if (out.size() == most) break;
-        out.push_back({found.rule, terminal_safe(found.title), of.per_step(found.gain_ns), of.share_of(found.gain_ns)});
+        priced_change change{.rule = found.rule,
+                             .title = terminal_safe(found.title),
+                             .gain_ns = of.per_step(found.gain_ns),
+                             .share = of.share_of(found.gain_ns),
+                             .noun = terminal_safe(found.noun),
+                             .brief_advice = found.brief_advice,
+                             .is_rough = found.trust == confidence::low,
+                             .changes_results = found.changes_results};
+        if (found.places != 0 && !found.is_of_gpu) {
+            for (const finding_part& part : found.parts) {
+                std::string place = terminal_safe(part.place);
+                if (std::find(change.places.begin(), change.places.end(), place) != change.places.end()) continue;
+                if (change.places.size() == most_places) break;
+                change.places.push_back(std::move(place));
+            }
+            change.more_places = found.places - std::min<std::uint64_t>(found.places, change.places.size());
+        }
+        out.push_back(std::move(change));
     }
     return out;
+}
+
+priced_changes changes_of(const diagnosis& of) {
+    return {.dearest = dearest_changes(of),
+            .together_ns = of.per_step(of.together_ns),
+            .together_share = of.share_of(of.together_ns)};
 }
 
 diagnosis diagnosed(const projected_timeline& shown, double least_share, const whole_steps* steps = nullptr,
@@ -76,7 +98,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
         if (!get().has_steps) return {};
-        return priced_changes{.dearest = dearest_changes(get())};
+        return changes_of(get());
     }
     step_sample sample = sample_steps(data_, of.whole.steps, limits_);
     if (sample.steps.empty()) return {};
@@ -86,9 +108,10 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     diagnosis priced =
         diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_, &steps, true);
     if (priced.steps == 0) return {};
-    priced_changes out{.sampled = priced.steps};
+    const std::uint64_t sampled = priced.steps;
     extend_to_all(priced, of.whole.steps);
-    out.dearest = dearest_changes(priced);
+    priced_changes out = changes_of(priced);
+    out.sampled = sampled;
     return out;
 }
 
