@@ -53,10 +53,10 @@ std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, 
     const bool is_to_terminal = place().empty() && isatty(STDOUT_FILENO) == 1;
     const std::size_t lines = only_screen && is_to_terminal ? output_lines(STDOUT_FILENO) - 1 : SIZE_MAX;
     const text_layout layout{.width = wide_ ? any_width : output_width(STDOUT_FILENO),
+                             .color = has_color(color_, place().empty() ? STDOUT_FILENO : -1),
                              .lines = lines,
                              .only_screen = only_screen && is_to_terminal,
                              .is_ascii = !has_utf8_locale(),
-                             .color = has_color(color_, place().empty() ? STDOUT_FILENO : -1),
                              .wrap_lines = !wide_ && is_to_terminal,
                              .shown = shown};
     return format().make(

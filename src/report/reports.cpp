@@ -113,8 +113,8 @@ std::string_view reports_at_a_glance() noexcept {
 
 std::vector<const report_kind*> full_reports() {
     std::vector<const report_kind*> out;
-    for (const std::string_view name : {"gpu-projection", "breakdown", "idle", "kernels", "copies", "pytorch_ops", "modules",
-                                        "compilation", "counters", "diagnose", "critical_path"}) {
+    for (const std::string_view name : {"gpu-projection", "breakdown", "idle", "kernels", "copies", "pytorch_ops",
+                                        "modules", "compilation", "counters", "diagnose", "critical_path"}) {
         out.push_back(find_report(name));
     }
     return out;

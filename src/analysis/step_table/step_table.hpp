@@ -8,7 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/selection/step_scope.hpp"
+#include "record/fold_rule.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof {
 
@@ -70,6 +76,14 @@ struct step_table {
     std::int64_t cpu_ns = 0;    // how long the host was in the steps: exactly the sum of cpu_ns over the rows
     std::vector<step_table_row> rows{};  // largest first by total_ns, without GPU work by cpu_ns; `rest` among them
 };
+
+// `step_function` and `scope` as for break_down(). `original`: the timeline before it had phases of XLA
+// (shown_timeline), where `data` has them; null: `data`. `folds`: as the names of ranges are folded elsewhere. There is
+// no row without steps, and without times that were recorded. Linear in the ranges, calls and operations; memory beside
+// the timeline's is linear in its ranges and calls.
+step_table make_step_table(const timeline& data, const attribution& att, std::string_view step_function = {},
+                           const step_scope& scope = {}, const timeline* original = nullptr,
+                           const fold_rule& folds = {});
 
 // How a recording divides: the parts add up to recorded_ns.
 struct run_parts {
