@@ -94,6 +94,21 @@ std::string what_a_step_is(const step_figures& steps) {
     return fmt::format("one range \"{}\" each", terminal_safe(steps.range));
 }
 
+// A path of ranges with the names that rows have.
+std::string place_name(std::string_view path) {
+    if (path.empty()) return "rest of the step";
+    std::string out;
+    while (true) {
+        const std::size_t end = std::min(path.find('/'), path.size());
+        out += shown_row_name({.name = std::string(path.substr(0, end)),
+                               .kind = out.empty() ? step_row_kind::phase : step_row_kind::range},
+                              true);
+        if (end == path.size()) return out;
+        out += '/';
+        path.remove_prefix(end + 1);
+    }
+}
+
 // What the GPU waits for, by the largest cause of its idle time.
 std::string_view reason_of(step_column cause) noexcept {
     switch (cause) {
@@ -147,16 +162,24 @@ public:
         const bool has_uneven = !uneven.empty() && take(1) == 1;
         const std::string run = run_text();
         const bool has_run = !run.empty() && take(1) == 1;
-        const bool blank_before_next = left > 6 && take(1) == 1;
         const bool is_whole = layout_.lines == SIZE_MAX;
-        const std::size_t gains_wanted = gains_.size() > gains ? gains_.size() - gains : 0;
-        if (is_whole || left > 12) gains += take(is_whole ? gains_wanted : std::min<std::size_t>(gains_wanted, 3));
-        const std::size_t advice = gains == 0 ? 0 : (is_whole || left > 8 ? gains : 1);
-        if (advice > 1) take(advice - 1);
         rows += take(table_.all_rows() > rows ? table_.all_rows() - rows : 0);
         // Rows are opened within what is left, and on a screen without end to a depth that can be read.
         constexpr std::size_t most_opened = 30;
-        rows += is_whole ? most_opened : left;
+        const std::vector<std::string> table = table_.lines(rows + (is_whole ? most_opened : left), true);
+        const std::size_t opened = table.size() - std::min(table.size(), rows + table_.head_lines() + 1);
+        take(opened);
+        // What is left then: the advice of further gains, further gains, and an empty line.
+        const std::size_t more_advice = gains > 1 ? take(gains - 1) : 0;
+        const bool blank_before_next = take(1) == 1;
+        constexpr std::size_t most_more = 3;
+        std::size_t advice = gains == 0 ? 0 : 1 + more_advice;
+        const std::size_t more_gains = gains_.size() > gains ? gains_.size() - gains : 0;
+        for (std::size_t i = 0; i < (is_whole ? more_gains : std::min(more_gains, most_more)) && left > 1; ++i) {
+            take(2);
+            ++gains;
+            ++advice;
+        }
 
         std::vector<std::string> out;
         out.push_back(prof_line());
@@ -167,7 +190,7 @@ public:
         if (has_run) out.push_back(run);
         if (!bar.empty()) out.push_back(bar);
         if (blank_above) out.emplace_back();
-        for (std::string& line : table_.lines(rows, true)) out.push_back(std::move(line));
+        out.insert(out.end(), table.begin(), table.end());
         if (blank_below) out.emplace_back();
         if (has_gains) add_gains(gains, advice, out);
         if (blank_before_next) out.emplace_back();
@@ -245,8 +268,10 @@ private:
             std::size_t lines = 0;
             for (std::size_t from = 0; from < text.size();) {
                 const std::size_t end = std::min(text.find('\n', from), text.size());
-                if (!is_whole && ++lines > 2) break;
-                out.push_back(text.substr(from, end - from));
+                std::string line = text.substr(from, end - from);
+                const bool is_last = !is_whole && ++lines == most && end + 1 < text.size();
+                out.push_back(is_last ? beginning_of(line.append(ellipsis_), layout_.width) : std::move(line));
+                if (is_last) break;
                 from = end + 1;
             }
         }
@@ -318,7 +343,7 @@ private:
         }
         std::int64_t loader = 0;
         for (const step_table_row& row : answer_.where->rows) {
-            if (row.kind == step_row_kind::phase && row.name == "data") loader += row.of(step_column::cpu_code);
+            if (is_loader(row)) loader += row.of(step_column::cpu_code);
         }
         const std::int64_t cause = of.uses[static_cast<std::size_t>(largest)];
         if (largest == step_column::cpu_code && 2 * loader >= cause && loader > 0) return "waiting for the data loader";
@@ -391,7 +416,7 @@ private:
             std::string places;
             std::size_t named = 0;
             for (const std::string& place : gain.places) {
-                const std::string name = place.empty() ? "rest of the step" : place == "data" ? "data loader" : place;
+                const std::string name = place_name(place);
                 if (gain.rule == "data_loader") break;
                 if (named == 2) break;
                 if (!places.empty()) places += ", ";
@@ -441,13 +466,17 @@ private:
         parts.push_back("prof report" + *answer_.place + " --full (tables)");
         parts.emplace_back("prof help terms");
         std::string out = "next: ";
-        for (std::size_t i = 0; i < parts.size() && i < 2; ++i) {
-            const std::string more = (i == 0 ? "" : "  ") + parts[i];
-            if (i != 0 && display_width(out) + display_width(more) > layout_.width) continue;
+        std::size_t shown = 0;
+        for (const std::string& part : parts) {
+            const std::string more = (shown == 0 ? "" : "   ") + part;
+            if (shown != 0 && display_width(out) + display_width(more) > layout_.width) continue;
             out += more;
+            if (++shown == 2) break;
         }
         return {std::move(out)};
     }
+
+    static constexpr std::string_view ellipsis_ = "…";
 
     const report_document& document_;
     const answer_block& answer_;

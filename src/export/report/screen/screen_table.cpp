@@ -138,11 +138,21 @@ void screen_table::choose_columns() {
 
     std::vector<step_column> causes(idle_uses.begin(), idle_uses.end());
     std::stable_sort(causes.begin(), causes.end(), [&](step_column a, step_column b) { return ns_of(a) > ns_of(b); });
-    // Name, time, percent, busy, CPU and waits come first; an idle column takes the longer of its title and a number.
+    // The other columns come first; an idle column takes the longer of its title and a number.
     const std::size_t number = display_width(numbers_.unit.text(std::max(numbers_.whole, numbers_.cpu))) + column_gap;
-    const bool has_waits = true;
-    std::size_t used = longest_name() + number + 6 + columns_.size() * std::max<std::size_t>(number, 6) + number +
-                       (has_waits ? number : 0) + std::max<std::size_t>(number, 7);
+    constexpr std::size_t percent_width = 5 + column_gap;
+    std::size_t name = display_width("whole recording");
+    double waits_ns = 0;
+    for (const screen_node& node : tree_) {
+        name = std::max(name, std::min(display_width(node.name), longest_name()));
+        waits_ns += not_negative(node.figures.wait_ns);
+    }
+    const double step_ns = static_cast<double>(std::max<std::uint64_t>(of_.steps, 1)) * numbers_.unit.quantum_ns *
+                           static_cast<double>(numbers_.whole);
+    const bool has_waits = waits_ns >= least_waits * step_ns;
+    std::size_t used = name + std::max(number, 4 + column_gap) + percent_width +
+                       columns_.size() * std::max(number, 4 + column_gap) + std::max(number, 3 + column_gap) +
+                       (has_waits ? std::max(number, 5 + column_gap) : 0) + std::max(number, 5 + column_gap);
     screen_column other{"other", {}, true};
     for (const step_column use : causes) {
         const std::size_t width = std::max(number, use_word(use).size() + column_gap);
@@ -518,9 +528,15 @@ std::string screen_table::bar() const {
     add_sorted(std::move(some));
     some.clear();
     if (has_gpu()) {
+        std::int64_t loader_ns = 0;
+        for (const screen_node& node : tree_) {
+            if (is_loader(node.figures)) loader_ns += node.figures.of(step_column::cpu_code);
+        }
+        some.push_back({"data loader", not_negative(loader_ns), true});
         for (const step_column use : idle_uses) {
+            const std::int64_t ns = numbers_.uses[static_cast<std::size_t>(use)];
             some.push_back(
-                {std::string(use_word(use)), not_negative(numbers_.uses[static_cast<std::size_t>(use)]), true});
+                {std::string(use_word(use)), not_negative(ns - (use == step_column::cpu_code ? loader_ns : 0)), true});
         }
         add_sorted(std::move(some));
     }

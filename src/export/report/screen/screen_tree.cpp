@@ -190,10 +190,12 @@ private:
 
 }  // namespace
 
+bool is_loader(const step_table_row& row) { return row.kind == step_row_kind::phase && row.name == "data"; }
+
 std::string shown_row_name(const step_table_row& row, bool has_steps) {
     if (row.kind == step_row_kind::rest) return has_steps ? "rest of the step" : "outside ranges";
     if (row.kind == step_row_kind::own) return "its own";
-    if (row.kind == step_row_kind::phase && row.name == "data") return "data loader";
+    if (is_loader(row)) return "data loader";
     std::string_view name = row.name;
     for (const std::string_view prefix : {"Optimizer.step#", "Optimizer.zero_grad#", "enumerate(DataLoader)#"}) {
         if (name.starts_with(prefix)) name.remove_prefix(prefix.size());

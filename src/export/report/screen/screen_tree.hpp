@@ -27,6 +27,9 @@ struct tree_names {
 // The level of the phases, in the table's order, each with what lies in it.
 std::vector<screen_node> screen_tree(const step_table& of, const tree_names& names);
 
+// Whether the row is the wait for the next batch.
+bool is_loader(const step_table_row& row);
+
 // "AdamW.step" of "Optimizer.step#AdamW.step", "data loader" of the phase `data`.
 std::string shown_row_name(const step_table_row& row, bool has_steps);
 
