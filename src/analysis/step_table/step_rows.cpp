@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/step_table/step_rows.hpp"
 
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "analysis/projection/same_things.hpp"
 #include "analysis/projection/segment.hpp"
 
 namespace prof {
@@ -39,7 +44,52 @@ private:
 
 step_rows::step_rows(const timeline& data, const attribution& att, const whole_steps& of, code_places& where,
                      const row_tree& tree)
-    : data_(data), att_(att), steps_(of), where_(where), tree_(tree), parts_(data, att, of), step_at_(of.steps) {}
+    : data_(data), att_(att), steps_(of), where_(where), tree_(tree), parts_(data, att, of), step_at_(of.steps) {
+    if (parts_.are_phases()) take_names_of_the_program();
+}
+
+void step_rows::take_names_of_the_program() {
+    std::map<std::uint32_t, std::uint64_t> calls;                             // by row
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> around;  // row of a phase, of a range around it
+    const auto length = [](const timeline_range& range) {
+        return static_cast<double>(range.inside_until_ns() - range.start_ns);
+    };
+    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        const timeline_range& range = data_.ranges[i];
+        if (range.style != range_style::push_pop || !range.takes_part() || att_.hidden.contains(range)) continue;
+        if (step_at_.at(range.start_ns) == npos || continues_phase(data_, range)) continue;
+        const found_row found = on_host(i, range.start_ns);
+        if (found.range != i) continue;
+        ++calls[found.row];
+        if (!is_phase(data_, range)) continue;
+        const std::uint32_t outer = outermost_around(att_.parent[i], step_at_.begun(range.start_ns));
+        if (outer == npos || is_of_pytorch(data_.name(data_.ranges[outer].name))) continue;
+        if (length(range) < share_of_phase * length(data_.ranges[outer])) continue;
+        ++around[{found.row, row_of(outer, node_of_range(outer))}];
+    }
+    for (const auto& [rows, times] : around) {
+        const auto [phase, range] = rows;
+        const double least = share_of_calls * static_cast<double>(std::max(calls[phase], calls[range]));
+        if (phase != range && static_cast<double>(times) >= least) name_phase(phase, range);
+    }
+}
+
+// What belongs to the range's row belongs to the phase's from now on.
+void step_rows::name_phase(std::uint32_t phase, std::uint32_t range) {
+    numbers_[names_[range]] = phase;
+    names_[phase] = names_[range];
+    for (auto& [node, row] : by_node_) {
+        if (row == range) row = phase;
+    }
+    of_ops_ = {};
+    on_host_ = {};
+}
+
+std::uint32_t step_rows::outermost_around(std::uint32_t range, std::size_t step) {
+    outermost_range outermost(data_, steps_, where_, begin_of(step));
+    for (; is_range(range); range = att_.parent[range]) outermost.visit(range);
+    return outermost.found;
+}
 
 step_rows::found_row step_rows::of_op(std::uint32_t op) {
     const std::uint32_t launch = data_.ops[op].launch;
@@ -76,11 +126,7 @@ step_rows::found_row step_rows::on_host(std::uint32_t range, std::int64_t at_ns)
     known_row& known = on_host_[range % on_host_.size()];
     if (known.open == range && known.step == step) return known.found;
     std::uint32_t outer = execution_around(parts_.find_on_host(range, at_ns).range);
-    if (outer == npos && parts_.are_phases()) {
-        outermost_range outermost(data_, steps_, where_, begin_of(step));
-        for (std::uint32_t at = range; is_range(at); at = att_.parent[at]) outermost.visit(at);
-        outer = outermost.found;
-    }
+    if (outer == npos && parts_.are_phases()) outer = outermost_around(range, step);
     found_row found;
     if (outer != npos) {
         const std::uint32_t node = node_of_range(outer);

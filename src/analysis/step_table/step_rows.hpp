@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // To which row of the table of a step an operation, or a moment of the host, belongs: the part of its step
-// (step_parts.hpp), of a jitted function its execution; in a capture with phases, of what is in none, the outermost of
-// the program's ranges inside the step. A row has the name that its range has in the table of ranges (row_tree.hpp).
-// One thread; memory linear in the names of rows beside that of the tree.
+// (step_parts.hpp), of the phases of a jitted function that of its execution; in a capture with phases, of what is in
+// none, the outermost of the program's ranges inside the step. A row has the name that its range has in the table of
+// ranges (row_tree.hpp). A range of the program around a phase that takes nearly all of it is the phase's row, under
+// the program's name. One thread; memory linear in the names of rows beside that of the tree.
 #pragma once
 
 #include <array>
@@ -56,6 +57,9 @@ private:
         found_row found{};
     };
 
+    void take_names_of_the_program();
+    void name_phase(std::uint32_t phase, std::uint32_t range);
+    std::uint32_t outermost_around(std::uint32_t range, std::size_t step);
     found_row find(std::uint32_t op, std::size_t step);
     std::int64_t begin_of(std::size_t step) const;
     std::uint32_t execution_around(std::uint32_t range) const;
@@ -63,6 +67,10 @@ private:
     std::uint32_t node_of_replayed(std::uint32_t op, std::uint32_t range) const;
     std::uint32_t row_of(std::uint32_t range, std::uint32_t node);
     std::uint32_t numbered(std::string_view name);
+
+    // Of a phase and a range of the program around it, that much of the time must be in the phase, in nine of ten.
+    static constexpr double share_of_phase = 0.95;
+    static constexpr double share_of_calls = 0.9;
 
     const timeline& data_;
     const attribution& att_;

@@ -13,6 +13,8 @@
 #include "analysis/breakdown/idle_causes.hpp"
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/row_tree.hpp"
+#include "analysis/projection/segment.hpp"
+#include "analysis/step_table/step_children.hpp"
 #include "analysis/step_table/step_rows.hpp"
 #include "analysis/steps/step_search.hpp"
 
@@ -75,7 +77,8 @@ std::uint32_t main_thread(const timeline& data) {
 
 class table_maker {
 public:
-    table_maker(const timeline& data, const attribution& att, const breakdown_steps& found, const fold_rule& folds)
+    table_maker(const timeline& data, const attribution& att, const breakdown_steps& found, const timeline& original,
+                const fold_rule& folds)
         : data_(data),
           att_(att),
           steps_(found.of.steps),
@@ -86,7 +89,8 @@ public:
           where_(data, att, found.of),
           causes_(data, att, host_, where_, found.of),
           tree_(data, att, folds),
-          rows_(data, att, found.of, where_, tree_) {}
+          rows_(data, att, found.of, where_, tree_),
+          children_(data, att, original, tree_) {}
 
     void run(step_table& out) {
         const std::set<std::uint32_t> devices = devices_of(data_);
@@ -123,7 +127,11 @@ private:
         const auto* const first = std::find_if(std::begin(order), std::end(order),
                                                [&](const auto& each) { return piece.of(each.first) != npos; });
         const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
-        if (ns != 0) at(rows_.of_op(piece.of(first->first)).row).ns[static_cast<std::size_t>(first->second)] += ns;
+        if (ns == 0) return;
+        const std::uint32_t op = piece.of(first->first);
+        const step_rows::found_row found = rows_.of_op(op);
+        at(found.row).ns[static_cast<std::size_t>(first->second)] += ns;
+        children_.add_busy(found, op, first->second, ns);
     }
 
     void idle(const idle_piece& piece, std::uint32_t next) {
@@ -154,9 +162,14 @@ private:
             }
             host_.for_each_range(thread_, step.start_ns, step.end_ns,
                                  [&](std::int64_t from_ns, std::int64_t to_ns, std::uint32_t range) {
-                                     step_table_row& row = at(rows_.on_host(range, from_ns).row);
+                                     const step_rows::found_row found = rows_.on_host(range, from_ns);
+                                     step_table_row& row = at(found.row);
                                      row.cpu_ns += to_ns - from_ns;
                                      row.wait_ns += waiting(from_ns, to_ns);
+                                     children_.add_host(found, thread_, range, from_ns, to_ns,
+                                                        [&](std::int64_t since_ns, std::int64_t until_ns) {
+                                                            return waiting(since_ns, until_ns);
+                                                        });
                                  });
         }
     }
@@ -176,10 +189,19 @@ private:
         step_search step_at(steps_);
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
-            if (range.style != range_style::push_pop || !range.takes_part() || att_.hidden.contains(range)) continue;
+            if (range.style != range_style::push_pop || range.is_operator || att_.hidden.contains(range)) continue;
             if (step_at.at(range.start_ns) == npos) continue;
+            if (range.is_module) {
+                const std::uint32_t inside = host_.range_at(range.thread, range.start_ns);
+                children_.count_call(rows_.on_host(inside, range.start_ns), i);
+                continue;
+            }
             const step_rows::found_row found = rows_.on_host(i, range.start_ns);
-            if (found.range != i) continue;
+            if (found.range != i) {
+                if (found.range != npos) children_.count_call(found, i);
+                continue;
+            }
+            if (continues_phase(data_, range)) continue;
             // The program's range around a phase that has its name is the same call.
             const std::uint32_t around = att_.parent[i];
             if (is_range(around) && rows_.on_host(around, range.start_ns).row == found.row) continue;
@@ -193,10 +215,12 @@ private:
     }
 
     void finish(step_table& out) {
+        text_budget texts;
         for (std::uint32_t i = 0; i < out_.size(); ++i) {
             step_table_row& row = out_[i];
             if (row.total_ns() == 0 && row.cpu_ns == 0 && row.calls == 0) continue;
-            row.name = rows_.name(i);
+            row.name = texts.of(rows_.name(i));
+            row.children = children_.take(i);
             row.kind = i == step_rows::rest ? step_row_kind::rest : step_row_kind::phase;
             out.rows.push_back(std::move(row));
         }
@@ -216,17 +240,18 @@ private:
     idle_causes causes_;
     row_tree tree_;
     step_rows rows_;
+    step_children children_;
     std::vector<step_table_row> out_;  // by row of rows_
 };
 
 }  // namespace
 
 step_table make_step_table(const timeline& data, const attribution& att, std::string_view step_function,
-                           const step_scope& scope, const timeline* /*original*/, const fold_rule& folds) {
+                           const step_scope& scope, const timeline* original, const fold_rule& folds) {
     const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), scope);
     step_table out{.has_steps = found.has_steps, .by_gpu = found.by_gpu};
     out.steps = found.has_steps ? found.of.steps.size() : 1;
-    if (!found.of.steps.empty()) table_maker(data, att, found, folds).run(out);
+    if (!found.of.steps.empty()) table_maker(data, att, found, original == nullptr ? data : *original, folds).run(out);
     return out;
 }
 

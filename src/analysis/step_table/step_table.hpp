@@ -98,4 +98,9 @@ struct run_parts {
     std::uint64_t windows = 0;
 };
 
+// Of the steps and the recorded times that make_step_table() is of. Steps lie where they are in time
+// (whole_step::from_ns). Without steps all of it is before the first one.
+run_parts make_run_parts(const timeline& data, const attribution& att, std::string_view step_function = {},
+                         const step_scope& scope = {});
+
 }  // namespace prof
