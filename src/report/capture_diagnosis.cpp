@@ -125,6 +125,13 @@ void capture_diagnosis::add_gains(report_document& document) {
 
 namespace {
 
+// From the working directory, if that is shorter.
+std::string shorter_path(const std::string& path) {
+    std::error_code failed;
+    const std::string relative = std::filesystem::proximate(path, failed).string();
+    return !failed && !relative.empty() && relative.size() < path.size() ? relative : path;
+}
+
 // As a shell reads it.
 std::string shell_word(const std::string& text) {
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=@%:,";
@@ -145,7 +152,7 @@ void add_place(report_document& document) {
     if (is_pipe || document.capture.path == "-") return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(document.capture.path));
+        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(shorter_path(document.capture.path)));
     }
 }
 

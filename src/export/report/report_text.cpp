@@ -187,27 +187,35 @@ std::string document_text(const report_document& whole, const text_layout& layou
 
 namespace {
 
-std::string screen_text(const report_document& document, const text_layout& layout) {
-    constexpr std::size_t widest = 120;
-    const screen_layout shape{.width = std::min(layout.width, widest),
-                              .lines = layout.lines,
-                              .is_ascii = layout.is_ascii,
-                              .color = layout.color};
-    std::string out;
-    for (const std::string& line : first_screen(document, shape)) {
-        const auto role = line.starts_with("warning: ") ? text_role::warning : text_role::plain;
-        out += styled(line, role, layout.color) + '\n';
-    }
-    return out;
+// By the first words of the screen's lines, which do not change.
+text_role role_of(std::string_view line) {
+    if (line.starts_with("warning: ")) return text_role::warning;
+    if (line.starts_with("prof  ") || line.starts_with("next: ")) return text_role::note;
+    const bool is_head = line.starts_with("Step  ") || line.starts_with("Possible gains");
+    return is_head ? text_role::heading : text_role::plain;
 }
 
 }  // namespace
+
+screen_layout screen_layout_of(const text_layout& layout) {
+    constexpr std::size_t widest = 120;
+    return {.width = std::min(layout.width, widest),
+            .lines = layout.lines,
+            .is_ascii = layout.is_ascii,
+            .color = layout.color};
+}
+
+std::string screen_text(const std::vector<std::string>& lines, const text_layout& layout) {
+    std::string out;
+    for (const std::string& line : lines) out += styled(line, role_of(line), layout.color) + '\n';
+    return out;
+}
 
 std::string shown_text(const report_document& document, const text_layout& layout) {
     const bool has_screen = has_first_screen(document);
     std::string out;
     if (has_screen) {
-        out = screen_text(document, layout);
+        out = screen_text(first_screen(document, screen_layout_of(layout)), layout);
         if (layout.only_screen) return out;
         out += '\n';
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/steps/step_figures.hpp"
+#include "export/report/screen/screen_table.hpp"
 #include "report/report_document.hpp"
 #include "report/table.hpp"
 
@@ -35,6 +36,9 @@ std::string document_text(const report_document& document, const text_layout& la
 std::string shown_text(const report_document& document, const text_layout& layout);
 
 // Parts of it.
+screen_layout screen_layout_of(const text_layout& layout);
+// The lines of a first screen in their colours.
+std::string screen_text(const std::vector<std::string>& lines, const text_layout& layout);
 // What must be known before the numbers: warnings, and what was recorded.
 std::string facts_text(const capture_heading& capture, const text_layout& layout);
 std::string table_text(const table& of, const text_layout& layout);

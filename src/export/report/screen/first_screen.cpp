@@ -25,42 +25,9 @@ constexpr std::size_t least_lines = 16;  // below it, or below least_width, the 
 constexpr std::size_t least_width = 60;
 constexpr std::string_view continuation = "      ";
 
-const answer_block* answer_in(const report_document& document) noexcept {
-    for (const report_part& part : document.parts) {
-        if (const auto* const answer = block_in<answer_block>(part)) return answer;
-    }
-    return nullptr;
-}
-
-// "15 %"; with one decimal where one of the two parts of the whole is below 1 %.
-std::string percent_text(std::int64_t tenths, bool has_decimal) {
-    return has_decimal ? fmt::format("{}.{} %", tenths / 10, tenths % 10) : fmt::format("{} %", (tenths + 5) / 10);
-}
-
 std::string base_name(std::string_view word) {
     const std::size_t slash = word.find_last_of('/');
     return std::string(slash == std::string_view::npos ? word : word.substr(slash + 1));
-}
-
-// As it was typed, without the directories of the interpreter and of the program.
-std::string short_command(const capture_heading& capture) {
-    if (capture.command.empty()) {
-        return terminal_safe(capture.process.program.empty() ? base_name(capture.path) : capture.process.program);
-    }
-    std::string out;
-    std::size_t words = 0;
-    std::size_t from = 0;
-    const std::string& command = capture.command;
-    while (from < command.size()) {
-        const std::size_t end = std::min(command.find(' ', from), command.size());
-        const std::string_view word(command.data() + from, end - from);
-        const bool is_path = words < 2 && word.find('/') != std::string_view::npos && word.front() != '-';
-        if (words != 0) out += ' ';
-        out += is_path ? base_name(word) : std::string(word);
-        ++words;
-        from = end + 1;
-    }
-    return terminal_safe(out);
 }
 
 std::string gpus_text(const captured_process& process) {
@@ -233,26 +200,20 @@ private:
     }
 
     std::string prof_line() const {
-        constexpr std::string_view first = "prof  ";
-        const std::string gpus = gpus_text(document_.capture.process);
         std::string what = short_command(document_.capture);
         const std::string selection = line_of_selection(document_.capture);
         if (!selection.empty()) what += ", " + selection;
-        const std::size_t used = first.size() + display_width(gpus) + 2;
-        const std::size_t room = layout_.width > used + 8 ? layout_.width - used : 8;
-        std::string more;
+        const std::string gpus = gpus_text(document_.capture.process);
         constexpr std::size_t wide = 100;
         if (layout_.width >= wide) {
             const captured_process& process = document_.capture.process;
+            std::string more;
             if (process.rank) more += fmt::format(", rank {}", *process.rank);
             if (process.pid) more += fmt::format(", pid {}", *process.pid);
             if (!process.host.empty()) more += " on " + terminal_safe(process.host);
-            if (display_width(what) + display_width(more) > room) more.clear();
+            if (display_width(what) + display_width(more) + display_width(gpus) + 8 <= layout_.width) what += more;
         }
-        what = shortened(what, room - display_width(more)) + more;
-        const std::size_t gap =
-            layout_.width - std::min(layout_.width, first.size() + display_width(what) + display_width(gpus));
-        return std::string(first) + what + std::string(layout_.width > 1000 ? 2 : gap, ' ') + gpus;
+        return head_line(std::move(what), gpus, layout_.width);
     }
 
     std::vector<std::string> warning_lines() const {
@@ -331,7 +292,7 @@ private:
             if (most == nullptr || node.figures.busy_ns() > most->figures.busy_ns()) most = &node;
         }
         if (most == nullptr || 2 * most->figures.busy_ns() < all) return {};
-        return shortened(most->name, 24);
+        return shortened(most->own_name, 24);
     }
 
     std::string largest_cause() const {
@@ -359,7 +320,7 @@ private:
         std::string out = "CPU  ";
         const auto add = [&](const screen_node& node) {
             const auto ns = static_cast<double>(node.figures.cpu_ns);
-            out += fmt::format(" {} {} ({:.0f} %)", shortened(node.name, 24),
+            out += fmt::format(" {} {} ({:.0f} %)", shortened(node.own_name, 24),
                                unit().with_unit(unit().quanta(per_step(ns))), 100 * table_.numbers().share(ns));
         };
         if (!rows.empty()) add(*rows[0]);
@@ -410,26 +371,8 @@ private:
     }
 
     std::string gain_line(const priced_change& gain) const {
-        std::string out = fmt::format("{:>9} {}  {:>2.0f} %  {}", unit().text(unit().quanta(gain.gain_ns)), unit().name,
-                                      100 * gain.share, gain.noun);
-        if (!gain.places.empty()) {
-            std::string places;
-            std::size_t named = 0;
-            for (const std::string& place : gain.places) {
-                const std::string name = place_name(place);
-                if (gain.rule == "data_loader") break;
-                if (named == 2) break;
-                if (!places.empty()) places += ", ";
-                places += shortened(name, 32);
-                ++named;
-            }
-            const std::uint64_t more = gain.more_places + gain.places.size() - named;
-            if (!places.empty()) out += " in " + places;
-            if (!places.empty() && more != 0) out += fmt::format(" and {} more", more);
-        }
-        if (gain.is_rough && gain.changes_results) return out + " (rough; results change)";
-        if (gain.changes_results) return out + " (results change)";
-        return gain.is_rough ? out + " (rough)" : out;
+        return fmt::format("{:>9} {}  {:>2.0f} %  {}", unit().text(unit().quanta(gain.gain_ns)), unit().name,
+                           100 * gain.share, gain_text(gain, layout_.width - 20));
     }
 
     void add_gains(std::size_t count, std::size_t advice, std::vector<std::string>& out) const {
@@ -465,6 +408,11 @@ private:
         if (has_findings) parts.push_back("prof diagnose" + *answer_.place + " (each place, what to try)");
         parts.push_back("prof report" + *answer_.place + " --full (tables)");
         parts.emplace_back("prof help terms");
+        // What a command answers is left out before the command is.
+        const std::size_t comment = parts.front().find(" (");
+        if (display_width(parts.front()) + 6 > layout_.width && comment != std::string::npos) {
+            parts.front().resize(parts.front().rfind(" ("));
+        }
         std::string out = "next: ";
         std::size_t shown = 0;
         for (const std::string& part : parts) {
@@ -486,6 +434,71 @@ private:
 };
 
 }  // namespace
+
+const answer_block* answer_in(const report_document& document) noexcept {
+    for (const report_part& part : document.parts) {
+        if (const auto* const answer = block_in<answer_block>(part)) return answer;
+    }
+    return nullptr;
+}
+
+std::string percent_text(std::int64_t tenths, bool has_decimal) {
+    return has_decimal ? fmt::format("{}.{} %", tenths / 10, tenths % 10) : fmt::format("{} %", (tenths + 5) / 10);
+}
+
+std::string short_command(const capture_heading& capture) {
+    if (capture.command.empty()) {
+        return terminal_safe(capture.process.program.empty() ? base_name(capture.path) : capture.process.program);
+    }
+    std::string out;
+    std::size_t words = 0;
+    std::size_t from = 0;
+    const std::string& command = capture.command;
+    while (from < command.size()) {
+        const std::size_t end = std::min(command.find(' ', from), command.size());
+        const std::string_view word(command.data() + from, end - from);
+        const bool is_path = words < 2 && word.find('/') != std::string_view::npos && word.front() != '-';
+        if (words != 0) out += ' ';
+        out += is_path ? base_name(word) : std::string(word);
+        ++words;
+        from = end + 1;
+    }
+    return terminal_safe(out);
+}
+
+std::string gain_text(const priced_change& gain, std::size_t width) {
+    constexpr std::size_t most_named = 2;
+    std::string places;
+    if (!gain.places.empty() && gain.rule != "data_loader") {
+        std::size_t named = 0;
+        for (const std::string& place : gain.places) {
+            if (named == most_named) break;
+            places += named == 0 ? " in " : ", ";
+            places += shortened(place_name(place), 32);
+            ++named;
+        }
+        const std::uint64_t more = gain.more_places + gain.places.size() - named;
+        if (more != 0) places += fmt::format(" and {} more", more);
+    }
+    const std::string_view mark = gain.is_rough && gain.changes_results ? " (rough; results change)"
+                                  : gain.changes_results                ? " (results change)"
+                                  : gain.is_rough                       ? " (rough)"
+                                                                        : "";
+    const std::string noun = beginning_of(gain.noun, width - std::min(width, mark.size()));
+    const std::size_t used = display_width(noun) + mark.size();
+    constexpr std::size_t least = 8;  // " in a…b"
+    places = width >= used + least ? beginning_of(places, width - used) : std::string();
+    return noun + places + std::string(mark);
+}
+
+std::string head_line(std::string what, const std::string& right_text, std::size_t width) {
+    constexpr std::string_view first = "prof  ";
+    const std::size_t used = first.size() + display_width(right_text) + 2;
+    what = shortened(what, width > used + 8 ? width - used : 8);
+    const std::size_t gap = width - std::min(width, first.size() + display_width(what) + display_width(right_text));
+    constexpr std::size_t widest = 1000;
+    return std::string(first) + what + std::string(width > widest ? 2 : gap, ' ') + right_text;
+}
 
 bool has_first_screen(const report_document& document) noexcept {
     const answer_block* const answer = answer_in(document);

@@ -18,6 +18,7 @@ constexpr double least_row = 0.01;      // of the step
 constexpr double least_cpu_row = 0.02;  // of the CPU's time
 constexpr double least_column = 0.01;   // of the step: an idle cause
 constexpr double least_busy_column = 0.02;
+constexpr double least_narrow_column = 0.1;  // the same on a narrow screen
 constexpr double least_waits = 0.05;
 constexpr double least_inside = 0.02;  // of the step: a row below another
 constexpr std::size_t column_gap = 2;  // cells between columns
@@ -35,14 +36,6 @@ std::int64_t sum_of(const step_table_row& row, const std::vector<step_column>& u
 
 double not_negative(std::int64_t ns) noexcept { return static_cast<double>(std::max<std::int64_t>(ns, 0)); }
 
-std::string right(std::string_view text, std::size_t width) {
-    const std::size_t cells = display_width(text);
-    return std::string(width > cells ? width - cells : 0, ' ').append(text);
-}
-std::string left(std::string_view text, std::size_t width) {
-    const std::size_t cells = display_width(text);
-    return std::string(text) + std::string(width > cells ? width - cells : 0, ' ');
-}
 std::string without_end_spaces(std::string text) {
     text.erase(text.find_last_not_of(' ') + 1);
     return text;
@@ -127,7 +120,7 @@ void screen_table::choose_columns() {
     screen_column busy{"busy", {step_column::computing}, false};
     std::vector<screen_column> beside;
     for (const step_column use : {step_column::communication, step_column::copies}) {
-        if (numbers_.share(ns_of(use)) >= least_busy_column) {
+        if (numbers_.share(ns_of(use)) >= (layout_.width < wide ? least_narrow_column : least_busy_column)) {
             beside.push_back({use == step_column::communication ? "comm" : "copies", {use}, false});
         } else {
             busy.uses.push_back(use);
@@ -445,7 +438,7 @@ std::vector<std::string> screen_table::lines(std::size_t most, bool may_open) co
 
     // "GPU idle, by cause" stands above the idle columns, as much of it as has room.
     std::string upper(name_width, ' ');
-    std::string lower = left(corner, name_width);
+    std::string lower = left_aligned(corner, name_width);
     std::size_t idle_width = 0;
     bool was_idle = false;
     const auto close_idle = [&] {
@@ -455,7 +448,7 @@ std::vector<std::string> screen_table::lines(std::size_t most, bool may_open) co
             if (label.size() + column_gap <= idle_width) break;
             label = shorter;
         }
-        upper += right(label, idle_width);
+        upper += right_aligned(label, idle_width);
         idle_width = 0;
     };
     for (std::size_t c = 0; c < columns.size(); ++c) {
@@ -465,9 +458,9 @@ std::vector<std::string> screen_table::lines(std::size_t most, bool may_open) co
         if (columns[c].is_idle) {
             idle_width += width;
         } else {
-            upper += right(columns[c].head, width);
+            upper += right_aligned(columns[c].head, width);
         }
-        lower += right(columns[c].title, width);
+        lower += right_aligned(columns[c].title, width);
     }
     close_idle();
 
@@ -487,8 +480,9 @@ std::vector<std::string> screen_table::lines(std::size_t most, bool may_open) co
     for (std::size_t r = 0; r < all.size(); ++r) {
         const std::size_t indent = std::min(2 * all[r]->depth, name_width / 2);
         std::string text =
-            std::string(indent, ' ') + left(shortened(all[r]->name, name_width - indent), name_width - indent);
-        for (std::size_t c = 0; c < columns.size(); ++c) text += right(columns[c].cells[r], widths[c] + column_gap);
+            std::string(indent, ' ') + left_aligned(shortened(all[r]->name, name_width - indent), name_width - indent);
+        for (std::size_t c = 0; c < columns.size(); ++c)
+            text += right_aligned(columns[c].cells[r], widths[c] + column_gap);
         if (bar_width >= 4 && all[r] != &sum && all[r]->depth == 0) {
             std::int64_t busy = has_gpu() ? 0 : all[r]->time;
             for (std::size_t c = 0; c < columns_.size(); ++c) busy += columns_[c].is_idle ? 0 : all[r]->cells[c];
@@ -523,7 +517,7 @@ std::string screen_table::bar() const {
     };
     std::vector<part> some;
     for (const screen_node& node : tree_) {
-        some.push_back({node.name, not_negative(has_gpu() ? node.figures.busy_ns() : node.figures.cpu_ns), false});
+        some.push_back({node.own_name, not_negative(has_gpu() ? node.figures.busy_ns() : node.figures.cpu_ns), false});
     }
     add_sorted(std::move(some));
     some.clear();

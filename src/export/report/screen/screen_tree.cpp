@@ -68,7 +68,10 @@ public:
             out.push_back(std::move(node));
         }
         merge_alike(out);
-        for (screen_node& node : out) join_single_child(node);
+        for (screen_node& node : out) {
+            node.own_name = node.name;
+            join_single_child(node);
+        }
         return out;
     }
 
@@ -176,9 +179,12 @@ private:
             if (child.figures.kind == step_row_kind::own) return;
             const auto whole = static_cast<double>(node.figures.busy_ns());
             if (!(whole > 0) || static_cast<double>(child.figures.busy_ns()) < nearly_all * whole) return;
-            std::string name = node.name + ": " + child.name;
-            if (display_width(name) > names_.longest) return;
-            node.name = std::move(name);
+            // The model around all of its modules says nothing.
+            const bool is_model = node.figures.kind == step_row_kind::phase &&
+                                  child.figures.kind == step_row_kind::module && !child.children.empty();
+            std::string name = node.name + ": " + child.own_name;
+            if (!is_model && display_width(name) > names_.longest) return;
+            if (!is_model) node.name = std::move(name);
             std::vector<screen_node> inner = std::move(child.children);
             node.children = std::move(inner);
         }

@@ -15,6 +15,7 @@ namespace prof {
 // A row with the figures of a step_table_row, and what stands in the first column. Ready for a terminal.
 struct screen_node {
     std::string name{};
+    std::string own_name{};    // without that of a child that shares its line
     step_table_row figures{};  // without children
     std::vector<screen_node> children{};
 };
