@@ -414,7 +414,7 @@ struct known_op {
 // What one thread did, and which row each moment of it is in, by the shortest road.
 struct known_thread {
     std::vector<known_range> ranges;  // by start
-    std::vector<std::int64_t> steps;  // when each began
+    std::vector<std::int64_t> steps;  // when each that counts began
     bool has_phases = false;
 
     // The range that makes it the row at `t`; null: none does. Those from `before` on are not looked at.
@@ -463,7 +463,6 @@ TEST(StepTableOracle, AgreesOnEachNanosecond) {
             const std::uint32_t kind = below(12);
             if (kind == 0) {
                 main.step(now, number++, own);
-                thread.steps.push_back(static_cast<std::int64_t>(now));
             } else if (kind < 4 && open.size() < 3) {
                 const bool is_outside =
                     std::all_of(open.begin(), open.end(), [&](std::size_t r) { return thread.ranges[r].is_phase; });
@@ -516,6 +515,7 @@ TEST(StepTableOracle, AgreesOnEachNanosecond) {
         ++tables;
         // Where steps lie in time is for tests/analysis/step_times_test.cpp.
         const std::vector<whole_step> steps = steps_that_count(data, att).steps;
+        for (const whole_step& step : steps) thread.steps.push_back(step.start_ns);
         using times = std::array<std::int64_t, 4>;  // busy by use, and idle
         std::map<std::string, times> expected;
         std::map<std::string, std::int64_t> cpu;
