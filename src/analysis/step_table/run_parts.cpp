@@ -21,14 +21,18 @@ run_parts make_run_parts(const timeline& data, const attribution& att, std::stri
                          const step_scope& scope) {
     std::vector<time_span> windows;
     for (const timeline_window& window : data.windows) windows.push_back({window.start_ns, window.end_ns});
-    time_spans recorded(std::move(windows));
+    time_spans recorded(windows);
     if (!scope.times.is_empty()) recorded = recorded.within(scope.times);
     const auto ns_of = [&](const time_spans& times) { return times.within(recorded).total_ns(); };
     const auto ns_between = [&](std::int64_t from_ns, std::int64_t to_ns) {
         return ns_of(time_spans(std::vector<time_span>{{from_ns, to_ns}}));
     };
 
-    run_parts out{.recorded_ns = recorded.total_ns(), .windows = recorded.list().size()};
+    run_parts out{.recorded_ns = recorded.total_ns()};
+    out.windows =
+        static_cast<std::uint64_t>(std::count_if(windows.begin(), windows.end(), [&](const time_span& window) {
+            return ns_between(window.start_ns, window.end_ns) != 0;
+        }));
     const bool has_step_function = !step_function.empty();
     const std::vector<whole_step> counted = steps_that_count(data, att, has_step_function, scope).steps;
     if (counted.empty()) {
