@@ -515,11 +515,16 @@ private:
         of.title = title_of(asked, suspects);
         of.trust = asked.trust;
         of.bound = asked.bound;
+        of.noun = asked.noun;
+        of.changes_results = asked.changes_results;
+        of.places = suspects.size();
+        of.is_of_gpu = suspects.front().is_of_gpu;
         of.advice = advice_of(asked, input_);
+        of.brief_advice = brief_advice_of(asked, input_);
         for (const suspect& each : suspects) {
             if (of.parts.size() == most_parts) break;
-            of.parts.push_back(
-                {each.what, each.tally.total_ns, each.tally.count, each.tally.longest_ns, each.tally.longest_at_ns});
+            of.parts.push_back({each.what, each.tally.total_ns, each.tally.count, each.tally.longest_ns,
+                                each.tally.longest_at_ns, each.place});
         }
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);

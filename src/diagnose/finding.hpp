@@ -23,20 +23,26 @@ struct finding_part {
     std::uint64_t count = 0;   // calls (a launch with the time before it), stretches or operations, in all steps
     std::int64_t longest_ns = 0;
     std::int64_t longest_at_ns = 0;  // on the timeline's clock
+    std::string place{};  // the path of the ranges in which the host was, "forward/loss"; "": none, or GPU time
 };
 
 struct finding {
     std::string rule{};        // "synchronization"
     std::string title{};       // "the host waits for the GPU in cudaStreamSynchronize, in forward/loss"
+    std::string noun{};        // what it is, in a few words: "the CPU waits for the GPU"
     std::int64_t cost_ns = 0;  // of all steps: how long it takes, wherever it lies
     std::int64_t gain_ns = 0;  // of all steps: by how much they would be shorter, at most
     std::uint64_t steps = 0;   // in so many of them
     confidence trust = confidence::medium;
+    bool changes_results = false;       // what it advises changes the numbers that the program computes
+    std::uint64_t places = 0;           // how many there are; `parts` has the dearest
+    bool is_of_gpu = false;             // its places are kernels, copies or streams, and not the program's
     std::string bound{};                // what the price leaves out, or assumes
     std::vector<finding_part> parts{};  // dearest first
     // The modules with the most of the time that it would save, "GPT2.h.*.attn (62 %)"; empty: not in modules, or none
     // were recorded.
     std::vector<std::string> modules{};
+    std::string brief_advice{};         // the first thing to try, in at most 60 characters; "": see `advice`
     std::vector<std::string> advice{};  // what to try, in the words of PyTorch, JAX or CUDA
 };
 

@@ -42,7 +42,9 @@ std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengt
     if (2 * explained_ns >= out.gain_ns) return {};
     out.title = fmt::format("{} of {} steps {} longer than the others", with_thousands(out.steps),
                             with_thousands(lengths_ns.size()), out.steps == 1 ? "is" : "are");
+    out.noun = out.title;
     out.bound = "as if they were as long as the median step";
+    out.brief_advice = "prof report --steps N:N+1 shows one of them";
     out.advice = {"prof report --steps N:N+1 --report breakdown,idle shows one of them",
                   "Any: saving, logging and evaluation every N steps; garbage collection (gc.freeze, gc.disable); "
                   "batches of different sizes; another process on the machine"};

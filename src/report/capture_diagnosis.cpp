@@ -23,13 +23,35 @@ namespace {
 
 // The dearest findings.
 std::vector<priced_change> dearest_changes(const diagnosis& of) {
-    constexpr std::size_t most = 3;
+    constexpr std::size_t most_places = 3;
     std::vector<priced_change> out;
     for (const finding& found : of.findings) {
-        if (out.size() == most) break;
-        out.push_back({found.rule, terminal_safe(found.title), of.per_step(found.gain_ns), of.share_of(found.gain_ns)});
+        priced_change change{.rule = found.rule,
+                             .title = terminal_safe(found.title),
+                             .gain_ns = of.per_step(found.gain_ns),
+                             .share = of.share_of(found.gain_ns),
+                             .noun = terminal_safe(found.noun),
+                             .brief_advice = found.brief_advice,
+                             .is_rough = found.trust == confidence::low,
+                             .changes_results = found.changes_results};
+        if (found.places != 0 && !found.is_of_gpu) {
+            for (const finding_part& part : found.parts) {
+                std::string place = terminal_safe(part.place);
+                if (std::find(change.places.begin(), change.places.end(), place) != change.places.end()) continue;
+                if (change.places.size() == most_places) break;
+                change.places.push_back(std::move(place));
+            }
+            change.more_places = found.places - std::min<std::uint64_t>(found.places, change.places.size());
+        }
+        out.push_back(std::move(change));
     }
     return out;
+}
+
+priced_changes changes_of(const diagnosis& of) {
+    return {.dearest = dearest_changes(of),
+            .together_ns = of.per_step(of.together_ns),
+            .together_share = of.share_of(of.together_ns)};
 }
 
 diagnosis diagnosed(const projected_timeline& shown, double least_share, const whole_steps* steps = nullptr,
@@ -76,7 +98,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
         if (!get().has_steps) return {};
-        return priced_changes{.dearest = dearest_changes(get())};
+        return changes_of(get());
     }
     step_sample sample = sample_steps(data_, of.whole.steps, limits_);
     if (sample.steps.empty()) return {};
@@ -86,9 +108,10 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     diagnosis priced =
         diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_, &steps, true);
     if (priced.steps == 0) return {};
-    priced_changes out{.sampled = priced.steps};
+    const std::uint64_t sampled = priced.steps;
     extend_to_all(priced, of.whole.steps);
-    out.dearest = dearest_changes(priced);
+    priced_changes out = changes_of(priced);
+    out.sampled = sampled;
     return out;
 }
 
@@ -100,8 +123,28 @@ void capture_diagnosis::add_gains(report_document& document) {
     }
 }
 
-void add_next_command(const timeline& data, report_document& document) {
-    if (document.capture.selection || data.api_calls.empty()) return;
+namespace {
+
+// From the working directory, if that is shorter.
+std::string shorter_path(const std::string& path) {
+    std::error_code failed;
+    const std::string relative = std::filesystem::proximate(path, failed).string();
+    return !failed && !relative.empty() && relative.size() < path.size() ? relative : path;
+}
+
+// As a shell reads it.
+std::string shell_word(const std::string& text) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=@%:,";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+    std::string out = "'";
+    for (const char each : text) out += each == '\'' ? std::string("'\\''") : std::string(1, each);
+    return out + "'";
+}
+
+}  // namespace
+
+void add_place(report_document& document) {
+    if (document.capture.selection) return;
     std::error_code failed;
     const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
     // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
@@ -109,9 +152,7 @@ void add_next_command(const timeline& data, report_document& document) {
     if (is_pipe || document.capture.path == "-") return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        const bool has_more =
-            answer != nullptr && answer->answer && (!answer->gains || !answer->gains->dearest.empty());
-        if (has_more) answer->next = "prof diagnose " + terminal_safe(document.capture.path);
+        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(shorter_path(document.capture.path)));
     }
 }
 

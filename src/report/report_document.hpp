@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/selection/selected_part.hpp"
+#include "analysis/step_table/step_table.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "diagnose/finding.hpp"
 #include "report/table.hpp"
@@ -65,20 +66,33 @@ struct priced_change {
     std::string title{};  // ready for a terminal
     double gain_ns = 0;   // of a step
     double share = 0;     // of a step
+    // The same for a line of the first screen (diagnose/finding.hpp); ready for a terminal.
+    std::string noun{};
+    std::vector<std::string> places{};  // the dearest; "": outside ranges; empty: it has no places in the program
+    std::uint64_t more_places = 0;      // beside these
+    std::string brief_advice{};
+    bool is_rough = false;         // confidence is low
+    bool changes_results = false;  // of the program
 };
 
 // The dearest changes, dearest first.
 struct priced_changes {
     std::vector<priced_change> dearest{};
     std::uint64_t sampled = 0;  // steps on which the prices rest; 0: all
+    double together_ns = 0;     // the price of all findings at once, of a step
+    double together_share = 0;
 };
 
 // What a step takes, where its time goes, and what changes would gain.
 struct answer_block {
     std::optional<step_figures> step{};     // none: the capture has no steps
     std::optional<time_answer> answer{};    // none: there was no GPU work
+    std::optional<step_table> where{};      // none: nothing was recorded that takes time
+    std::optional<run_parts> run{};         // how the recording divides; none: of a part of it
     std::optional<priced_changes> gains{};  // none: not diagnosed; without changes: nothing was found
-    std::string next{};                     // the command that says more about them; "": there is no more to say
+    // What names the capture in a command that says more, " hf.prof"; "" where a command without it means this one.
+    // None: no command can read it again.
+    std::optional<std::string> place{};
     std::vector<no_range_work> no_range{};  // the largest in the row "(no range)"
 };
 

@@ -53,7 +53,7 @@ ARROWS = {
     "export/chrome": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
                       "analysis/steps", "analysis/quality", "export", "export/layout"],
     "export/report": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
-                      "analysis/selection", "report", "export"],
+                      "analysis/selection", "analysis/step_table", "report", "export"],
     "export/capture_files": ["base", "options", "timeline", "analysis/attribution", "analysis/selection", "report",
                              "export", "export/chrome", "export/report"],
     "control": ["base"],

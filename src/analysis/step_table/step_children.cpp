@@ -18,7 +18,7 @@ step_children::step_children(const timeline& data, const attribution& att, const
     }
 }
 
-void step_children::add_busy(const step_rows::found_row& row, std::uint32_t op, step_use use, std::int64_t ns) {
+void step_children::add_busy(const step_rows::found_row& row, std::uint32_t op, step_column use, std::int64_t ns) {
     const auto add = [&](std::uint32_t to) { children_[to].own.ns[static_cast<std::size_t>(use)] += ns; };
     std::uint32_t in_ranges = range_child(row, tree_.self_of(op));
     if (const std::optional<module_scopes> scopes = finder_.scopes_of_op(op)) {

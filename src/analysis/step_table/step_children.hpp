@@ -35,7 +35,7 @@ public:
     step_children(const timeline& data, const attribution& att, const timeline& original, const row_tree& tree);
 
     // A GPU is busy with this operation of the row.
-    void add_busy(const step_rows::found_row& row, std::uint32_t op, step_use use, std::int64_t ns);
+    void add_busy(const step_rows::found_row& row, std::uint32_t op, step_column use, std::int64_t ns);
     // The host is in the row, with `range` as the innermost. visit(from_ns, to_ns) returns how much of it it waits.
     template <typename TWaiting>
     void add_host(const step_rows::found_row& row, std::uint32_t thread, std::uint32_t range, std::int64_t from_ns,

@@ -21,32 +21,32 @@
 namespace prof {
 namespace {
 
-step_use use_of(idle_cause cause) noexcept {
+step_column use_of(idle_cause cause) noexcept {
     switch (cause) {
         case idle_cause::launching:
         case idle_cause::latency:
-            return step_use::launches;
+            return step_column::launches;
         case idle_cause::host_code:
         case idle_cause::loader:
-            return step_use::cpu_code;
+            return step_column::cpu_code;
         case idle_cause::waiting:
         case idle_cause::blocking_copy:
-            return step_use::syncs;
+            return step_column::syncs;
         case idle_cause::pageable_copy:
-            return step_use::unpinned_copies;
+            return step_column::unpinned_copies;
         case idle_cause::allocating:
-            return step_use::memory_calls;
+            return step_column::memory_calls;
         case idle_cause::compiling:
         case idle_cause::capturing:
-            return step_use::compilation;
+            return step_column::compilation;
         case idle_cause::queued:
-            return step_use::short_gaps;
+            return step_column::short_gaps;
         case idle_cause::other_gpu:
         case idle_cause::not_started:
         case idle_cause::unknown:
             break;
     }
-    return step_use::other;
+    return step_column::other;
 }
 
 // Whether the host is done with the launch: what follows is the GPU's.
@@ -122,9 +122,9 @@ private:
     }
 
     void busy(const covered_time& piece) {
-        constexpr std::pair<op_class, step_use> order[] = {{op_class::compute, step_use::computing},
-                                                           {op_class::communication, step_use::communication},
-                                                           {op_class::memory, step_use::copies}};
+        constexpr std::pair<op_class, step_column> order[] = {{op_class::compute, step_column::computing},
+                                                              {op_class::communication, step_column::communication},
+                                                              {op_class::memory, step_column::copies}};
         const auto* const first = std::find_if(std::begin(order), std::end(order),
                                                [&](const auto& each) { return piece.of(each.first) != npos; });
         const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
@@ -188,8 +188,8 @@ private:
         std::int64_t ns = 0;
         host_.for_each_call(thread_, from_ns, to_ns, [&](const host_activity::stretch& of) {
             if (of.call == npos) return;
-            const step_use use = use_of(causes_.cause_of_call(of.call));
-            if (use == step_use::syncs || use == step_use::unpinned_copies) ns += of.end_ns - of.start_ns;
+            const step_column use = use_of(causes_.cause_of_call(of.call));
+            if (use == step_column::syncs || use == step_column::unpinned_copies) ns += of.end_ns - of.start_ns;
         });
         return ns;
     }

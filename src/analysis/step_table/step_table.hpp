@@ -20,7 +20,7 @@ namespace prof {
 
 // What a GPU does at an instant. Of several at once the first of these: it computes, communicates, copies; or it is
 // idle, for one cause (idle_causes.hpp) of a group that a finding removes.
-enum class step_use : std::uint8_t {
+enum class step_column : std::uint8_t {
     computing,
     communication,
     copies,
@@ -33,8 +33,8 @@ enum class step_use : std::uint8_t {
     short_gaps,       // idle: between operations that were launched in time
     other,            // idle: for another GPU, or for a reason that was not recorded
 };
-inline constexpr std::size_t step_use_count = static_cast<std::size_t>(step_use::other) + 1;
-inline constexpr bool is_idle(step_use use) noexcept { return use >= step_use::launches; }
+inline constexpr std::size_t step_column_count = static_cast<std::size_t>(step_column::other) + 1;
+inline constexpr bool is_idle(step_column use) noexcept { return use >= step_column::launches; }
 
 // What a row is.
 enum class step_row_kind : std::uint8_t {
@@ -50,15 +50,15 @@ enum class step_row_kind : std::uint8_t {
 struct step_table_row {
     std::string name{};  // as the process has it, folded as the ranges are; "" of rest and own
     step_row_kind kind = step_row_kind::phase;
-    std::array<std::int64_t, step_use_count> ns{};  // by step_use. Of children only busy time: 0 where it is idle
-    std::uint64_t calls = 0;                        // how often it began in the steps; 0 if that is not known
-    std::int64_t cpu_ns = 0;                        // how long the steps' thread was in it
-    std::int64_t wait_ns = 0;                       // of that, in calls that wait for the GPU or for a copy
+    std::array<std::int64_t, step_column_count> ns{};  // by step_column. Of children only busy time: 0 where it is idle
+    std::uint64_t calls = 0;                           // how often it began in the steps; 0 if that is not known
+    std::int64_t cpu_ns = 0;                           // how long the steps' thread was in it
+    std::int64_t wait_ns = 0;                          // of that, in calls that wait for the GPU or for a copy
     std::vector<step_table_row> children{};  // largest first, `own` among them. Their busy times, by use, add up to ns
 
-    std::int64_t of(step_use use) const noexcept { return ns[static_cast<std::size_t>(use)]; }
+    std::int64_t of(step_column use) const noexcept { return ns[static_cast<std::size_t>(use)]; }
     std::int64_t busy_ns() const noexcept {
-        return of(step_use::computing) + of(step_use::communication) + of(step_use::copies);
+        return of(step_column::computing) + of(step_column::communication) + of(step_column::copies);
     }
     std::int64_t total_ns() const noexcept {
         std::int64_t out = 0;

@@ -15,9 +15,11 @@ std::vector<suspect> find_allocation(const rule_input& input) {
 constexpr advice_line allocation_advice[] = {
     {written_with::torch,
      "PyTorch: no torch.cuda.empty_cache() in the loop; batches of one shape; "
-     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation"},
-    {written_with::jax, "JAX: leave XLA_PYTHON_CLIENT_PREALLOCATE on"},
-    {written_with::any, "CUDA: allocate before the loop, or cudaMallocAsync from a pool with a release threshold"},
+     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation",
+     "no torch.cuda.empty_cache() in the loop"},
+    {written_with::jax, "JAX: leave XLA_PYTHON_CLIENT_PREALLOCATE on", "XLA_PYTHON_CLIENT_PREALLOCATE=true"},
+    {written_with::any, "CUDA: allocate before the loop, or cudaMallocAsync from a pool with a release threshold",
+     "allocate before the loop, or cudaMallocAsync"},
 };
 
 }  // namespace
@@ -29,6 +31,7 @@ const rule allocation_rule{
     .trust = confidence::high,
     .suspects = find_allocation,
     .title = "memory is allocated or freed in the steps",
+    .noun = "memory calls",
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if the memory were there",

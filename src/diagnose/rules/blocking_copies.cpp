@@ -17,8 +17,9 @@ std::vector<suspect> find_blocking_copies(const rule_input& input) {
 }
 
 constexpr advice_line blocking_copies_advice[] = {
-    {written_with::torch, "PyTorch: batch.to(device, non_blocking=True)"},
-    {written_with::any, "CUDA: cudaMemcpyAsync in a stream, and an event before the memory is used again"},
+    {written_with::torch, "PyTorch: batch.to(device, non_blocking=True)", "batch.to(device, non_blocking=True)"},
+    {written_with::any, "CUDA: cudaMemcpyAsync in a stream, and an event before the memory is used again",
+     "cudaMemcpyAsync in a stream, and an event"},
     {written_with::any, "Then the copy can run beside computing, in a stream of its own"},
 };
 
@@ -31,6 +32,7 @@ const rule blocking_copies_rule{
     .trust = confidence::high,
     .suspects = find_blocking_copies,
     .title = "the host waits for copies",
+    .noun = "the CPU waits for copies",
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if the copies were asynchronous",

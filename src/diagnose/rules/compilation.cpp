@@ -59,10 +59,12 @@ std::vector<std::string> recompilations(const rule_input& input) {
 constexpr advice_line compilation_advice[] = {
     {written_with::torch,
      "PyTorch: TORCH_LOGS=recompiles names the reason; mark_dynamic or dynamic=True for sizes that change; pad to few "
-     "shapes"},
+     "shapes",
+     "TORCH_LOGS=recompiles names the reason"},
     {written_with::jax,
      "JAX: jax_log_compiles shows what is compiled, jax_explain_cache_misses why; pad to few shapes; static arguments "
-     "that change compile again"},
+     "that change compile again",
+     "jax_explain_cache_misses names the reason"},
 };
 
 }  // namespace
@@ -74,6 +76,7 @@ const rule compilation_rule{
     .trust = confidence::high,
     .suspects = find_compilation,
     .title = "a compiler runs in the steps",
+    .noun = "compilation",
     .is_one_cause = true,
     .explains_any_step = true,
     .bound = "as if everything were compiled before",

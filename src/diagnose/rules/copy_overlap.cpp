@@ -17,9 +17,12 @@ std::vector<suspect> find_copy_overlap(const rule_input& input) {
 
 constexpr advice_line copy_overlap_advice[] = {
     {written_with::torch,
-     "PyTorch: copy the next batch in a side stream (torch.cuda.Stream, record_stream) while this one computes"},
-    {written_with::jax, "JAX: jax.device_put the next batch before the step returns"},
-    {written_with::any, "CUDA: cudaMemcpyAsync in another stream, and cudaStreamWaitEvent before the data is used"},
+     "PyTorch: copy the next batch in a side stream (torch.cuda.Stream, record_stream) while this one computes",
+     "copy the next batch in a side stream"},
+    {written_with::jax, "JAX: jax.device_put the next batch before the step returns",
+     "jax.device_put the next batch before the step returns"},
+    {written_with::any, "CUDA: cudaMemcpyAsync in another stream, and cudaStreamWaitEvent before the data is used",
+     "cudaMemcpyAsync in another stream"},
 };
 
 }  // namespace
@@ -31,6 +34,7 @@ const rule copy_overlap_rule{
     .trust = confidence::medium,
     .suspects = find_copy_overlap,
     .title = "computing waits for copies",
+    .noun = "copies beside no computing",
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if they ran beside computing, in a stream of their own",

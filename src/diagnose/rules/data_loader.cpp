@@ -15,10 +15,13 @@ std::vector<suspect> find_data_loader(const rule_input& input) {
 constexpr advice_line data_loader_advice[] = {
     {written_with::torch,
      "PyTorch: DataLoader(num_workers=…, prefetch_factor=…, persistent_workers=True); move work from the dataset to "
-     "before training"},
+     "before training",
+     "DataLoader(num_workers=4, persistent_workers=True)"},
     {written_with::jax,
-     "JAX: prefetch batches to the GPU while it computes (a queue of jax.device_put in a thread, or grain, tf.data)"},
-    {written_with::any, "Any: prepare the next batch in another thread or process while the GPU computes this one"},
+     "JAX: prefetch batches to the GPU while it computes (a queue of jax.device_put in a thread, or grain, tf.data)",
+     "prefetch in a thread: jax.device_put, grain, tf.data"},
+    {written_with::any, "Any: prepare the next batch in another thread or process while the GPU computes this one",
+     "prepare the next batch in another thread or process"},
 };
 
 }  // namespace
@@ -30,6 +33,7 @@ const rule data_loader_rule{
     .trust = confidence::high,
     .suspects = find_data_loader,
     .title = "the program waits for its data loader",
+    .noun = "waiting for the data loader",
     .is_one_cause = true,
     .explains_any_step = true,
     .bound = "as if the next batch were always ready",

@@ -13,10 +13,12 @@ std::vector<suspect> find_communication(const rule_input& input) {
 constexpr advice_line communication_advice[] = {
     {written_with::torch,
      "PyTorch: DDP(bucket_cap_mb=…, gradient_as_bucket_view=True); no_sync() while gradients accumulate; FSDP with "
-     "prefetching"},
+     "prefetching",
+     "larger buckets: DDP(bucket_cap_mb=…); FSDP prefetching"},
     {written_with::any,
      "Any: fewer bytes (bf16 gradients), larger buckets, or a rank that holds the others up: compare the ranks' "
-     "captures"},
+     "captures",
+     "fewer bytes (bf16 gradients), larger buckets"},
 };
 
 }  // namespace
@@ -28,6 +30,7 @@ const rule communication_rule{
     .trust = confidence::low,
     .suspects = find_communication,
     .title = "communication is exposed",
+    .noun = "communication beside no computing",
     .is_one_cause = true,
     .explains_any_step = false,
     .bound =

@@ -13,8 +13,10 @@ std::vector<suspect> find_graph_capture(const rule_input& input) {
 
 constexpr advice_line graph_capture_advice[] = {
     {written_with::torch,
-     "PyTorch: capture before the loop, with few shapes: each new one is captured again by mode=\"reduce-overhead\""},
-    {written_with::any, "CUDA: capture once and replay; update an instantiated graph (cudaGraphExecUpdate)"},
+     "PyTorch: capture before the loop, with few shapes: each new one is captured again by mode=\"reduce-overhead\"",
+     "capture before the loop, with few shapes"},
+    {written_with::any, "CUDA: capture once and replay; update an instantiated graph (cudaGraphExecUpdate)",
+     "capture once, then replay"},
 };
 
 }  // namespace
@@ -26,6 +28,7 @@ const rule graph_capture_rule{
     .trust = confidence::high,
     .suspects = find_graph_capture,
     .title = "CUDA graphs are captured in the steps",
+    .noun = "capturing CUDA graphs",
     .is_one_cause = true,
     .explains_any_step = true,
     .bound = "as if the graphs were captured before",

@@ -16,7 +16,8 @@ std::vector<suspect> find_host_code(const rule_input& input) {
 constexpr advice_line host_code_advice[] = {
     {written_with::any,
      "Move it out of the step, into another thread or process, or let it run while the GPU computes (launch first, "
-     "then log, save and prepare)"},
+     "then log, save and prepare)",
+     "move it out of the step, or launch GPU work before it"},
     {written_with::torch,
      "PyTorch: a range around parts of it (torch.cuda.nvtx.range) shows which part it is; py-spy shows the lines"},
     {written_with::jax,
@@ -34,6 +35,7 @@ const rule host_code_rule{
     .trust = confidence::high,
     .suspects = find_host_code,
     .title = "the host runs other code",
+    .noun = "CPU code",
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if that code took no time",

@@ -49,12 +49,14 @@ std::vector<suspect> find_launch_bound(const rule_input& input) {
 constexpr advice_line launch_bound_advice[] = {
     {written_with::torch,
      "PyTorch: torch.compile(mode=\"reduce-overhead\") or torch.cuda.make_graphed_callables replays launches as a CUDA "
-     "graph"},
+     "graph",
+     "torch.compile(mode=\"reduce-overhead\"): CUDA graphs"},
     {written_with::torch,
      "PyTorch: fewer, larger kernels: torch.compile, fused=True or foreach=True optimizers, a larger batch"},
     {written_with::jax,
-     "JAX: one jax.jit around the whole step; lax.scan over steps; XLA_FLAGS=--xla_gpu_enable_command_buffer"},
-    {written_with::any, "CUDA: capture the stretch into a CUDA graph"},
+     "JAX: one jax.jit around the whole step; lax.scan over steps; XLA_FLAGS=--xla_gpu_enable_command_buffer",
+     "one jax.jit around the step, or lax.scan over steps"},
+    {written_with::any, "CUDA: capture the stretch into a CUDA graph", "capture the stretch into a CUDA graph"},
 };
 
 }  // namespace
@@ -67,6 +69,7 @@ const rule launch_bound_rule{
     .trust = confidence::high,
     .suspects = find_launch_bound,
     .title = "the GPU waits for launches",
+    .noun = "launches",
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if launching took no time, as in a CUDA graph",

@@ -46,11 +46,14 @@ std::vector<suspect> find_pageable_copies(const rule_input& input) {
 }
 
 constexpr advice_line pageable_copies_advice[] = {
-    {written_with::torch, "PyTorch: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True)"},
+    {written_with::torch, "PyTorch: DataLoader(pin_memory=True), then batch.to(device, non_blocking=True)",
+     "pin_memory=True, then .to(device, non_blocking=True)"},
     {written_with::jax,
      "JAX: keep batches in page-locked memory (memory_kind=\"pinned_host\"), or jax.device_put the next one in another "
-     "thread while this one computes"},
-    {written_with::any, "CUDA: cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync"},
+     "thread while this one computes",
+     "memory_kind=\"pinned_host\", or jax.device_put earlier"},
+    {written_with::any, "CUDA: cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync",
+     "cudaMallocHost or cudaHostRegister, then cudaMemcpyAsync"},
 };
 
 }  // namespace
@@ -62,6 +65,7 @@ const rule pageable_copies_rule{
     .trust = confidence::medium,
     .suspects = find_pageable_copies,
     .title = "copies from pageable memory",
+    .noun = "copies from unpinned memory",
     .is_one_cause = false,
     .explains_any_step = false,
     .bound =

@@ -29,6 +29,7 @@ enum class written_with : std::uint8_t { any, torch, jax, neither };
 struct advice_line {
     written_with whom;  // programs for which it is
     std::string_view text;
+    std::string_view brief{};  // for one line of a narrow screen; "": it is not for that
 };
 
 // Groups are those of all steps, without changes: which group belongs to which rule is decided for all steps at once,
@@ -65,6 +66,7 @@ struct suspect {
     step_tally tally{};
     bool is_of_gpu = false;
     std::vector<std::uint32_t> groups{};
+    std::string place{};  // of host time: the path of ranges; "": in none. Of GPU time "", since it has no one place
 };
 
 struct rule {
@@ -77,7 +79,8 @@ struct rule {
     std::vector<suspect> (*suspects)(const rule_input& input);
     // "the host waits for the GPU": a finding's title without its place.
     std::string_view title;
-    bool is_one_cause;  // all places have one root cause, and are one finding
+    std::string_view noun;  // what it is, as the cause of a gain: "launches"
+    bool is_one_cause;      // all places have one root cause, and are one finding
     bool
         explains_any_step;  // a finding even if it matters in a single step; others are rather the uneven steps' reason
     std::string_view bound;  // what its price leaves out
@@ -89,9 +92,12 @@ struct rule {
     std::vector<std::string> (*recorded_advice)(const rule_input& input) = nullptr;
     // It goes by kernels' names, which a CUDA graph that was recorded as one operation hides.
     bool goes_by_kernels = false;
+    bool changes_results = false;  // what it advises changes the numbers that the program computes
 };
 
 std::vector<std::string> advice_of(const rule& asked, const rule_input& input);
+// The first that fits into one line, for the program's framework; "": none does.
+std::string brief_advice_of(const rule& asked, const rule_input& input);
 
 // A suspect for each group of host time that `is_meant` accepts.
 template <typename TIsMeant, typename TWhat>
@@ -99,7 +105,7 @@ std::vector<suspect> host_suspects(const rule_input& input, TIsMeant&& is_meant,
     std::vector<suspect> out;
     for (std::uint32_t i = 0; i < input.host.size(); ++i) {
         const host_group& group = input.host[i];
-        if (is_meant(group)) out.push_back({what(group), group.tally, false, {i}});
+        if (is_meant(group)) out.push_back({what(group), group.tally, false, {i}, input.where.path(group.place)});
     }
     return out;
 }

@@ -58,6 +58,13 @@ std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
     return out;
 }
 
+std::string brief_advice_of(const rule& asked, const rule_input& input) {
+    for (const advice_line& line : asked.advice) {
+        if (!line.brief.empty() && is_for(line.whom, input.used)) return std::string(line.brief);
+    }
+    return {};
+}
+
 std::span<const rule> all_rules() noexcept {
     static const std::array rules{data_loader_rule,  synchronization_rule, pageable_copies_rule, blocking_copies_rule,
                                   small_copies_rule, allocation_rule,      compilation_rule,     graph_capture_rule,

@@ -16,10 +16,12 @@ std::vector<suspect> find_serial_streams(const rule_input& input) {
 
 constexpr advice_line serial_streams_advice[] = {
     {written_with::torch,
-     "PyTorch: wait for one stream's event (wait_event), not for all of it; nothing in the default stream in between"},
+     "PyTorch: wait for one stream's event (wait_event), not for all of it; nothing in the default stream in between",
+     "wait for one stream's event (wait_event), not for all"},
     {written_with::any,
      "CUDA: cudaStreamNonBlocking, or --default-stream per-thread: the legacy default stream waits for all others, and "
-     "they for it"},
+     "they for it",
+     "cudaStreamNonBlocking streams"},
 };
 
 }  // namespace
@@ -31,6 +33,7 @@ const rule serial_streams_rule{
     .trust = confidence::low,
     .suspects = find_serial_streams,
     .title = "streams run one after another",
+    .noun = "streams one after another",
     .is_one_cause = false,
     .explains_any_step = false,
     .bound =

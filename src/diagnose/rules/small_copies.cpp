@@ -55,8 +55,10 @@ std::vector<suspect> find_small_copies(const rule_input& input) {
 
 constexpr advice_line small_copies_advice[] = {
     {written_with::torch,
-     "PyTorch: build one tensor on the host and copy it once; torch.tensor(list) instead of many; foreach operators"},
-    {written_with::any, "CUDA: pack the values into one page-locked buffer, or cudaMemcpyBatchAsync"},
+     "PyTorch: build one tensor on the host and copy it once; torch.tensor(list) instead of many; foreach operators",
+     "build one tensor on the CPU and copy it once"},
+    {written_with::any, "CUDA: pack the values into one page-locked buffer, or cudaMemcpyBatchAsync",
+     "pack the values into one page-locked buffer"},
 };
 
 }  // namespace
@@ -68,6 +70,7 @@ const rule small_copies_rule{
     .trust = confidence::medium,
     .suspects = find_small_copies,
     .title = "data is copied in small pieces",
+    .noun = "small copies",
     .is_one_cause = true,
     .explains_any_step = false,
     .bound = "as if each step had one such copy, and the others took no time",

@@ -22,11 +22,14 @@ std::vector<suspect> find_synchronization(const rule_input& input) {
 constexpr advice_line synchronization_advice[] = {
     {written_with::torch,
      "PyTorch: no .item(), .cpu(), float(tensor), print(tensor) or boolean mask in the step; keep sums on the GPU and "
-     "read them every N steps"},
+     "read them every N steps",
+     "no .item(), .cpu() or print(tensor) in the step"},
     {written_with::torch, "PyTorch: torch.cuda.set_sync_debug_mode(\"warn\") names the lines"},
-    {written_with::jax, "JAX: no float(x), print(x) or block_until_ready() in the step; read metrics some steps later"},
+    {written_with::jax, "JAX: no float(x), print(x) or block_until_ready() in the step; read metrics some steps later",
+     "no float(x), print(x) or block_until_ready() in the step"},
     {written_with::any,
-     "CUDA: wait for an event of an earlier step (cudaEventSynchronize) instead of cudaDeviceSynchronize"},
+     "CUDA: wait for an event of an earlier step (cudaEventSynchronize) instead of cudaDeviceSynchronize",
+     "wait for an event of an earlier step"},
 };
 
 }  // namespace
@@ -38,6 +41,7 @@ const rule synchronization_rule{
     .trust = confidence::high,
     .suspects = find_synchronization,
     .title = "the host waits for the GPU",
+    .noun = "the CPU waits for the GPU",
     .is_one_cause = false,
     .explains_any_step = false,
     .bound = "as if the host went on at once and needed no value from the GPU",
