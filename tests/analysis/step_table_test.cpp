@@ -36,7 +36,7 @@ constexpr cuda_function copy_async{api_domain::runtime, 41, api_class::launch};
 constexpr cuda_function allocate{api_domain::runtime, 20, api_class::blocking_allocation};
 constexpr const char* use_names[] = {"computing", "communication", "copies",      "launches",   "cpu_code", "syncs",
                                      "unpinned",  "memory",        "compilation", "short_gaps", "other"};
-static_assert(std::size(use_names) == step_use_count);
+static_assert(std::size(use_names) == step_column_count);
 
 std::string kind_name(step_row_kind kind) {
     constexpr const char* names[] = {"phase", "rest", "range", "module", "scope", "own"};
@@ -47,7 +47,7 @@ std::string kind_name(step_row_kind kind) {
 void add_lines(const step_table_row& row, const std::string& before, std::vector<std::string>& out) {
     const bool is_named = row.kind != step_row_kind::rest && row.kind != step_row_kind::own;
     std::string text = before + (is_named ? row.name : "(" + kind_name(row.kind) + ")") + ":";
-    for (std::size_t i = 0; i < step_use_count; ++i) {
+    for (std::size_t i = 0; i < step_column_count; ++i) {
         if (row.ns[i] != 0) text += std::string(" ") + use_names[i] + " " + std::to_string(row.ns[i]);
     }
     text += "; cpu " + std::to_string(row.cpu_ns);
@@ -62,41 +62,42 @@ std::vector<std::string> lines_of(const step_table& of) {
     return out;
 }
 
-step_use use_of(const breakdown_row& row) {
+step_column use_of(const breakdown_row& row) {
     switch (row.use) {
         case time_use::compute:
-            return step_use::computing;
+            return step_column::computing;
         case time_use::communication:
-            return step_use::communication;
+            return step_column::communication;
         case time_use::copy:
-            return step_use::copies;
+            return step_column::copies;
         case time_use::idle:
             break;
     }
-    static const std::map<idle_cause, step_use> by_cause = {{idle_cause::launching, step_use::launches},
-                                                            {idle_cause::latency, step_use::launches},
-                                                            {idle_cause::host_code, step_use::cpu_code},
-                                                            {idle_cause::loader, step_use::cpu_code},
-                                                            {idle_cause::waiting, step_use::syncs},
-                                                            {idle_cause::blocking_copy, step_use::syncs},
-                                                            {idle_cause::allocating, step_use::memory_calls},
-                                                            {idle_cause::compiling, step_use::compilation},
-                                                            {idle_cause::capturing, step_use::compilation},
-                                                            {idle_cause::queued, step_use::short_gaps},
-                                                            {idle_cause::pageable_copy, step_use::unpinned_copies}};
+    static const std::map<idle_cause, step_column> by_cause = {
+        {idle_cause::launching, step_column::launches},
+        {idle_cause::latency, step_column::launches},
+        {idle_cause::host_code, step_column::cpu_code},
+        {idle_cause::loader, step_column::cpu_code},
+        {idle_cause::waiting, step_column::syncs},
+        {idle_cause::blocking_copy, step_column::syncs},
+        {idle_cause::allocating, step_column::memory_calls},
+        {idle_cause::compiling, step_column::compilation},
+        {idle_cause::capturing, step_column::compilation},
+        {idle_cause::queued, step_column::short_gaps},
+        {idle_cause::pageable_copy, step_column::unpinned_copies}};
     const auto found = by_cause.find(row.cause);
-    return found == by_cause.end() ? step_use::other : found->second;
+    return found == by_cause.end() ? step_column::other : found->second;
 }
 
 void check_children(const step_table_row& row) {
     if (row.children.empty()) return;
-    std::array<std::int64_t, step_use_count> sum{};
+    std::array<std::int64_t, step_column_count> sum{};
     std::int64_t cpu_ns = 0;
     std::int64_t wait_ns = 0;
     std::set<std::pair<std::string, step_row_kind>> names;
     std::int64_t before_ns = INT64_MAX;
     for (const step_table_row& child : row.children) {
-        for (std::size_t i = 0; i < step_use_count; ++i) sum[i] += child.ns[i];
+        for (std::size_t i = 0; i < step_column_count; ++i) sum[i] += child.ns[i];
         cpu_ns += child.cpu_ns;
         wait_ns += child.wait_ns;
         EXPECT_TRUE(names.emplace(child.name, child.kind).second) << child.name;
@@ -104,8 +105,8 @@ void check_children(const step_table_row& row) {
         before_ns = child.busy_ns();
         check_children(child);
     }
-    for (std::size_t i = 0; i < step_use_count; ++i) {
-        const bool is_busy = !is_idle(static_cast<step_use>(i));
+    for (std::size_t i = 0; i < step_column_count; ++i) {
+        const bool is_busy = !is_idle(static_cast<step_column>(i));
         EXPECT_EQ(sum[i], is_busy ? row.ns[i] : 0) << row.name << " " << use_names[i];
     }
     EXPECT_EQ(cpu_ns, row.cpu_ns) << row.name;
@@ -114,13 +115,13 @@ void check_children(const step_table_row& row) {
 
 // Every instant is in one row, and each class has what the breakdown gives it.
 void check_laws(const step_table& table, const std::optional<step_breakdown>& expected) {
-    std::array<std::int64_t, step_use_count> sum{};
+    std::array<std::int64_t, step_column_count> sum{};
     std::int64_t wall_ns = 0;
     std::int64_t cpu_ns = 0;
     std::set<std::string> names;
     std::pair before{INT64_MAX, INT64_MAX};
     for (const step_table_row& row : table.rows) {
-        for (std::size_t i = 0; i < step_use_count; ++i) {
+        for (std::size_t i = 0; i < step_column_count; ++i) {
             EXPECT_GE(row.ns[i], 0) << row.name;
             sum[i] += row.ns[i];
         }
@@ -134,7 +135,7 @@ void check_laws(const step_table& table, const std::optional<step_breakdown>& ex
     }
     EXPECT_EQ(wall_ns, table.wall_ns);
     EXPECT_EQ(cpu_ns, table.cpu_ns);
-    std::array<std::int64_t, step_use_count> of_breakdown{};
+    std::array<std::int64_t, step_column_count> of_breakdown{};
     if (expected) {
         EXPECT_EQ(table.wall_ns, expected->wall_ns);
         EXPECT_EQ(table.devices, expected->devices);
@@ -144,7 +145,7 @@ void check_laws(const step_table& table, const std::optional<step_breakdown>& ex
             of_breakdown[static_cast<std::size_t>(use_of(row))] += row.total_ns;
         }
     }
-    for (std::size_t i = 0; i < step_use_count; ++i) EXPECT_EQ(sum[i], of_breakdown[i]) << use_names[i];
+    for (std::size_t i = 0; i < step_column_count; ++i) EXPECT_EQ(sum[i], of_breakdown[i]) << use_names[i];
 }
 
 void check_parts(const run_parts& of) {
@@ -559,8 +560,8 @@ TEST(StepTableOracle, AgreesOnEachNanosecond) {
             }
         }
         for (const step_table_row& row : table.rows) {
-            const times found = {row.of(step_use::computing), row.of(step_use::communication), row.of(step_use::copies),
-                                 row.total_ns() - row.busy_ns()};
+            const times found = {row.of(step_column::computing), row.of(step_column::communication),
+                                 row.of(step_column::copies), row.total_ns() - row.busy_ns()};
             ASSERT_EQ(found, expected[row.name]) << row.name;
             ASSERT_EQ(row.cpu_ns, cpu[row.name]) << row.name;
             ASSERT_EQ(row.wait_ns, wait[row.name]) << row.name;
