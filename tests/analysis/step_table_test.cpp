@@ -23,6 +23,7 @@
 #include "record/label.hpp"
 #include "support/capture_builder.hpp"
 #include "support/scratch_directory.hpp"
+#include "support/torch_records.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::step_table_test {
@@ -320,6 +321,20 @@ TEST_F(StepTable, HasRangesInsideRows) {
     EXPECT_THAT(lines, testing::Contains("  layer 0: computing 400; cpu 2000; calls 4"));
     EXPECT_THAT(lines, testing::Contains("  layer 1: computing 404; cpu 2000; calls 4"));
     EXPECT_THAT(lines, testing::Contains("  (own):; cpu 36000"));
+}
+
+// Without phases and ranges: of what the host does between launches no operator is known.
+TEST_F(StepTable, GoesByOperatorsWhereThereIsNothingElse) {
+    capture.parts().properties["pytorch"] = "ops";
+    mark_step(1'000, 1);
+    main.add(torch_push(capture, 1'100, "aten::addmm", 5)).launch(1'110, 1).pop(1'120);
+    main.add(torch_push(capture, 1'240, "MulBackward0", 5)).launch(1'250, 2).pop(1'260);
+    mark_step(2'000, 2);
+    capture.kernel(1, 1'150, 1'200).kernel(2, 1'300, 1'400);
+    EXPECT_THAT(lines_of(made()),
+                ElementsAre("(rest): cpu_code 710; cpu 1000", "backward: computing 100 launches 100; cpu 0",
+                            "forward: computing 50 launches 40; cpu 0"))
+        << testing::PrintToString(lines_of(made()));
 }
 
 TEST_F(StepTable, WithoutGpuWorkHasTheHostsTime) {

@@ -150,9 +150,17 @@ private:
             const std::int64_t until_ns =
                 begun == steps_.size() ? piece.end_ns : std::min(piece.end_ns, steps_[begun].start_ns);
             const std::int64_t ns = in_steps(from_ns, until_ns);
-            if (ns != 0) add(rows_.on_host(piece.range, from_ns), ns);
+            if (ns != 0) add(host_row(piece, from_ns, next), ns);
             from_ns = until_ns;
         }
+    }
+
+    // Where PyTorch's operators are the parts, that is known of launches alone: launching is for the next operation.
+    step_rows::found_row host_row(const idle_piece& piece, std::int64_t at_ns, std::uint32_t next) {
+        const step_rows::found_row found = rows_.on_host(piece.range, at_ns);
+        if (found.row != step_rows::rest || piece.cause != idle_cause::launching || next == npos) return found;
+        const step_rows::found_row of_next = rows_.of_op(next);
+        return of_next.range == npos ? of_next : found;
     }
 
     std::int64_t in_steps(std::int64_t start_ns, std::int64_t end_ns) {
