@@ -21,14 +21,18 @@ run_parts make_run_parts(const timeline& data, const attribution& att, std::stri
                          const step_scope& scope) {
     std::vector<time_span> windows;
     for (const timeline_window& window : data.windows) windows.push_back({window.start_ns, window.end_ns});
-    time_spans recorded(std::move(windows));
+    time_spans recorded(windows);
     if (!scope.times.is_empty()) recorded = recorded.within(scope.times);
     const auto ns_of = [&](const time_spans& times) { return times.within(recorded).total_ns(); };
     const auto ns_between = [&](std::int64_t from_ns, std::int64_t to_ns) {
         return ns_of(time_spans(std::vector<time_span>{{from_ns, to_ns}}));
     };
 
-    run_parts out{.recorded_ns = recorded.total_ns(), .windows = recorded.list().size()};
+    run_parts out{.recorded_ns = recorded.total_ns()};
+    const auto is_recorded = [&](std::int64_t from_ns, std::int64_t to_ns) {
+        return from_ns < to_ns && recorded.cut(from_ns, to_ns).has_value();
+    };
+    for (const time_span& window : windows) out.windows += is_recorded(window.start_ns, window.end_ns) ? 1 : 0;
     const bool has_step_function = !step_function.empty();
     const std::vector<whole_step> counted = steps_that_count(data, att, has_step_function, scope).steps;
     if (counted.empty()) {
@@ -41,7 +45,9 @@ run_parts make_run_parts(const timeline& data, const attribution& att, std::stri
     const std::int64_t first_ns = warm_up_end == all.begin() ? counted.front().from_ns() : all.front().from_ns();
     const std::int64_t last_ns = std::max(counted.back().to_ns(), all.empty() ? INT64_MIN : all.back().to_ns());
     out.steps = counted.size();
-    out.warm_up = static_cast<std::uint64_t>(warm_up_end - all.begin());
+    for (auto step = all.begin(); step != warm_up_end; ++step) {
+        out.warm_up += is_recorded(step->from_ns(), step->to_ns()) ? 1 : 0;
+    }
     out.startup_ns = ns_between(INT64_MIN, first_ns);
     out.warm_up_ns = ns_of(times_of(all.begin(), warm_up_end));
     out.steps_ns = ns_of(times_of(counted.begin(), counted.end()));

@@ -84,6 +84,7 @@ public:
           steps_(found.of.steps),
           thread_(found.of.thread == npos ? main_thread(data) : found.of.thread),
           in_steps_(found.of.steps),
+          host_step_(found.of.steps),
           class_of_(data),
           host_(data, att),
           where_(data, att, found.of),
@@ -135,15 +136,31 @@ private:
     }
 
     void idle(const idle_piece& piece, std::uint32_t next) {
-        const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
-        if (ns == 0) return;
-        step_rows::found_row found;
-        if (!is_after_launch(piece.cause)) {
-            found = rows_.on_host(piece.range, piece.start_ns);
-        } else if (next != npos) {
-            found = rows_.of_op(next);
+        const auto add = [&](const step_rows::found_row& found, std::int64_t ns) {
+            at(found.row).ns[static_cast<std::size_t>(use_of(piece.cause))] += ns;
+        };
+        if (is_after_launch(piece.cause)) {
+            const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
+            if (ns != 0) add(next == npos ? step_rows::found_row{} : rows_.of_op(next), ns);
+            return;
         }
-        at(found.row).ns[static_cast<std::size_t>(use_of(piece.cause))] += ns;
+        // A range of the step before is no part of the next one.
+        for (std::int64_t from_ns = piece.start_ns; from_ns < piece.end_ns;) {
+            const std::size_t begun = host_step_.begun(from_ns);
+            const std::int64_t until_ns =
+                begun == steps_.size() ? piece.end_ns : std::min(piece.end_ns, steps_[begun].start_ns);
+            const std::int64_t ns = in_steps(from_ns, until_ns);
+            if (ns != 0) add(host_row(piece, from_ns, next), ns);
+            from_ns = until_ns;
+        }
+    }
+
+    // Where PyTorch's operators are the parts, that is known of launches alone: launching is for the next operation.
+    step_rows::found_row host_row(const idle_piece& piece, std::int64_t at_ns, std::uint32_t next) {
+        const step_rows::found_row found = rows_.on_host(piece.range, at_ns);
+        if (found.row != step_rows::rest || piece.cause != idle_cause::launching || next == npos) return found;
+        const step_rows::found_row of_next = rows_.of_op(next);
+        return of_next.range == npos ? of_next : found;
     }
 
     std::int64_t in_steps(std::int64_t start_ns, std::int64_t end_ns) {
@@ -234,6 +251,7 @@ private:
     const std::vector<whole_step>& steps_;
     std::uint32_t thread_;  // npos: there is none
     step_cursor in_steps_;
+    step_search host_step_;
     op_classifier class_of_;
     host_activity host_;
     code_places where_;
