@@ -2,8 +2,11 @@
 #include "report/capture_diagnosis.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <climits>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -125,11 +128,13 @@ void capture_diagnosis::add_gains(report_document& document) {
 
 namespace {
 
-// From the working directory, if that is shorter.
+// From the working directory, if the path leads through it. Nothing is allocated with malloc: this runs in programs, too.
 std::string shorter_path(const std::string& path) {
-    std::error_code failed;
-    const std::string relative = std::filesystem::proximate(path, failed).string();
-    return !failed && !relative.empty() && relative.size() < path.size() ? relative : path;
+    std::array<char, PATH_MAX> directory{};
+    if (getcwd(directory.data(), directory.size()) == nullptr) return path;
+    std::string before(directory.data());
+    if (before.back() != '/') before += '/';
+    return path.size() > before.size() && path.starts_with(before) ? path.substr(before.size()) : path;
 }
 
 // As a shell reads it.

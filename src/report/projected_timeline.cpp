@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/projected_timeline.hpp"
 
+#include "analysis/step_table/make_step_table.hpp"
 namespace prof {
 
 projected_timeline::projected_timeline(const report_input& input)

@@ -9,6 +9,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "analysis/projection/xla_phases.hpp"
+#include "analysis/step_table/run_parts.hpp"
 #include "analysis/step_table/step_table.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "report/report_input.hpp"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/selection/selected_part.hpp"
+#include "analysis/step_table/run_parts.hpp"
 #include "analysis/step_table/step_table.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "diagnose/finding.hpp"

@@ -89,15 +89,91 @@ void add_answer(std::vector<table>& out, const std::string& report, const answer
     out.push_back(std::move(slowest));
 }
 
+std::string_view row_kind_name(step_row_kind kind) noexcept {
+    switch (kind) {
+        case step_row_kind::phase:
+            return "phase";
+        case step_row_kind::rest:
+            return "rest";
+        case step_row_kind::range:
+            return "range";
+        case step_row_kind::module:
+            return "module";
+        case step_row_kind::scope:
+            return "scope";
+        case step_row_kind::own:
+            break;
+    }
+    return "own";
+}
+
+// A row, then those below it.
+void add_step_row(const step_table_row& row, std::uint64_t depth, std::vector<table_row>& out) {
+    table_row cells{row.name, std::string(row_kind_name(row.kind)), depth, row.calls, row.cpu_ns, row.wait_ns};
+    for (const std::int64_t ns : row.ns) cells.emplace_back(ns);
+    out.push_back(std::move(cells));
+    for (const step_table_row& child : row.children) add_step_row(child, depth + 1, out);
+}
+
+// The table of a step: each instant in one row of depth 0 and in one column.
+table step_rows_table(const std::string& report, const answer_block& of) {
+    table out{report,
+              "Where a step's time goes, by phase",
+              {{"name", ""},
+               {"kind", ""},
+               {"depth", "", quantity::count},
+               {"calls", "", quantity::count},
+               {"cpu_ns", "", quantity::time_ns},
+               {"cpu_wait_ns", "", quantity::time_ns}},
+              {},
+              {}};
+    for (const char* const key :
+         {"computing_ns", "communication_ns", "copies_ns", "launches_ns", "cpu_code_ns", "syncs_ns",
+          "unpinned_copies_ns", "memory_calls_ns", "compilation_ns", "short_gaps_ns", "other_ns"}) {
+        out.columns.push_back({key, "", quantity::time_ns});
+    }
+    out.rows_key = "step_rows";
+    if (!of.where) return out;
+    for (const step_table_row& row : of.where->rows) add_step_row(row, 0, out.rows);
+    return out;
+}
+
+table run_table(const std::string& report, const answer_block& of) {
+    table out{report,
+              "How the recording divides",
+              {{"recorded_ns", "", quantity::time_ns},
+               {"startup_ns", "", quantity::time_ns},
+               {"warm_up_ns", "", quantity::time_ns},
+               {"steps_ns", "", quantity::time_ns},
+               {"between_ns", "", quantity::time_ns},
+               {"end_ns", "", quantity::time_ns},
+               {"warm_up", "", quantity::count},
+               {"steps", "", quantity::count},
+               {"windows", "", quantity::count}},
+              {},
+              {}};
+    out.rows_key = "run";
+    if (!of.run) return out;
+    const run_parts& run = *of.run;
+    out.rows.push_back({run.recorded_ns, run.startup_ns, run.warm_up_ns, run.steps_ns, run.between_ns, run.end_ns,
+                        run.warm_up, run.steps, run.windows});
+    return out;
+}
+
 table gains_table(const std::string& report, const answer_block& of) {
     table out{report,
               "What a change would gain",
-              {{"rule", ""}, {"finding", ""}, {"gain_ns", "", quantity::time_ns}, {"gain_share", "", quantity::share}},
+              {{"rule", ""},
+               {"finding", ""},
+               {"gain_ns", "", quantity::time_ns},
+               {"gain_share", "", quantity::share},
+               {"is_rough", "", quantity::flag},
+               {"changes_results", "", quantity::flag}},
               {},
               {}};
     out.rows_key = "gains";
     for (const priced_change& gain : of.gains->dearest) {
-        out.rows.push_back({gain.rule, gain.title, gain.gain_ns, gain.share});
+        out.rows.push_back({gain.rule, gain.title, gain.gain_ns, gain.share, gain.is_rough, gain.changes_results});
     }
     return out;
 }
@@ -144,6 +220,8 @@ std::vector<table> step_tables(const std::string& report, const answer_block& of
     out.push_back(std::move(step));
     out.push_back(std::move(parts));
     add_answer(out, report, of);
+    out.push_back(step_rows_table(report, of));
+    out.push_back(run_table(report, of));
     if (of.gains) out.push_back(gains_table(report, of));
     return out;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of a step, by timelines worked by hand, by an oracle that judges each nanosecond by itself, and by laws
 // that hold for any capture: those of real programs are in ../shared, if that is there.
-#include "analysis/step_table/step_table.hpp"
+#include "analysis/step_table/make_step_table.hpp"
+#include "analysis/step_table/run_parts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "analysis/selection/time_spans.hpp"
-#include "analysis/step_table/step_table.hpp"
+#include "analysis/step_table/run_parts.hpp"
 #include "analysis/steps/whole_steps.hpp"
 
 namespace prof {

@@ -8,13 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "analysis/attribution/attribution.hpp"
-#include "analysis/selection/step_scope.hpp"
-#include "record/fold_rule.hpp"
-#include "timeline/timeline.hpp"
 
 namespace prof {
 
@@ -76,31 +70,5 @@ struct step_table {
     std::int64_t cpu_ns = 0;    // how long the host was in the steps: exactly the sum of cpu_ns over the rows
     std::vector<step_table_row> rows{};  // largest first by total_ns, without GPU work by cpu_ns; `rest` among them
 };
-
-// `step_function` and `scope` as for break_down(). `original`: the timeline before it had phases of XLA
-// (shown_timeline), where `data` has them; null: `data`. `folds`: as the names of ranges are folded elsewhere. There is
-// no row without steps, and without times that were recorded. Linear in the ranges, calls and operations; memory beside
-// the timeline's is linear in its ranges and calls.
-step_table make_step_table(const timeline& data, const attribution& att, std::string_view step_function = {},
-                           const step_scope& scope = {}, const timeline* original = nullptr,
-                           const fold_rule& folds = {});
-
-// How a recording divides: the parts add up to recorded_ns.
-struct run_parts {
-    std::int64_t recorded_ns = 0;
-    std::int64_t startup_ns = 0;  // before the first step
-    std::int64_t warm_up_ns = 0;  // in the first steps, which do not count
-    std::int64_t steps_ns = 0;    // in the steps that count
-    std::int64_t between_ns = 0;  // between steps of either kind, in recorded windows
-    std::int64_t end_ns = 0;      // after the last step
-    std::uint64_t warm_up = 0;    // steps left out
-    std::uint64_t steps = 0;
-    std::uint64_t windows = 0;
-};
-
-// Of the steps and the recorded times that make_step_table() is of. Steps lie where they are in time
-// (whole_step::from_ns). Without steps all of it is before the first one.
-run_parts make_run_parts(const timeline& data, const attribution& att, std::string_view step_function = {},
-                         const step_scope& scope = {});
 
 }  // namespace prof

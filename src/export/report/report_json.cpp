@@ -171,6 +171,8 @@ void add_answer(json& out, const report_part& part, const answer_block& block) {
         answer["idle"] = rows_of_use(table_of("answer_parts"), "idle");
         answer["slowest"] = rows_json(table_of("answer_slowest"));
     }
+    out["step_rows"] = rows_json(table_of("step_rows"));
+    out["run"] = only_row_json(table_of("run"));
     if (!block.gains) return;
     out["gains"] = rows_json(table_of("gains"));
     if (block.gains->sampled != 0) out["gains_sampled_steps"] = block.gains->sampled;

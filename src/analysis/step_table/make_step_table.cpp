@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/step_table/step_table.hpp"
+#include "analysis/step_table/make_step_table.hpp"
 
 #include <algorithm>
 #include <optional>

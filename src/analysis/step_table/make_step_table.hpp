@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the table of a step. A pure function of a timeline.
+#pragma once
+
+#include <string_view>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/selection/step_scope.hpp"
+#include "analysis/step_table/step_table.hpp"
+#include "record/fold_rule.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// `step_function` and `scope` as for break_down(). `original`: the timeline before it had phases of XLA
+// (shown_timeline), where `data` has them; null: `data`. `folds`: as the names of ranges are folded elsewhere. There is
+// no row without steps, and without times that were recorded. Linear in the ranges, calls and operations; memory beside
+// the timeline's is linear in its ranges and calls.
+step_table make_step_table(const timeline& data, const attribution& att, std::string_view step_function = {},
+                           const step_scope& scope = {}, const timeline* original = nullptr,
+                           const fold_rule& folds = {});
+
+}  // namespace prof
