@@ -444,7 +444,7 @@ TEST(ReportText, HasNoMoreEstimatesThanRows) {
     people_layout layout;
     layout.rows = 10;
     const std::string text = summary_text(data, layout);
-    EXPECT_THAT(text, HasSubstr("\nstep: "));
+    EXPECT_THAT(text, HasSubstr("\nStep  "));
     const auto estimates = lines_of(text.substr(text.find("GPU time a step")));
     EXPECT_EQ(
         std::count_if(estimates.begin(), estimates.end(),

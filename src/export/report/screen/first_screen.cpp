@@ -162,17 +162,27 @@ public:
         if (has_gains) add_gains(gains, advice, out);
         if (blank_before_next) out.emplace_back();
         out.insert(out.end(), next.begin(), next.end());
-        for (std::string& line : out) line = beginning_of(line, layout_.width);
+        fit(out);
         return out;
     }
 
 private:
+    void fit(std::vector<std::string>& lines) const {
+        for (std::string& line : lines) {
+            line = beginning_of(line, layout_.width);
+            if (!layout_.is_ascii) continue;
+            for (std::size_t at = 0; (at = line.find(ellipsis_, at)) != std::string::npos;) {
+                line.replace(at, ellipsis_.size(), "~");
+            }
+        }
+    }
+
     std::vector<std::string> small() {
         collect_gains();
         std::vector<std::string> out{step_line(), table_.has_gpu() ? gpu_line() : cpu_line()};
         if (!gains_.empty()) out.push_back(gain_line(*gains_.front()));
         for (std::string& line : next_lines()) out.push_back(std::move(line));
-        for (std::string& line : out) line = beginning_of(line, layout_.width);
+        fit(out);
         if (out.size() > layout_.lines) out.resize(std::max<std::size_t>(layout_.lines, 1));
         return out;
     }
@@ -201,8 +211,10 @@ private:
 
     std::string prof_line() const {
         std::string what = short_command(document_.capture);
+        // "selected: steps 3 to 7 (5 of 12); 0.031 s; …"
         const std::string selection = line_of_selection(document_.capture);
-        if (!selection.empty()) what += ", " + selection;
+        const std::size_t from = selection.find(": ");
+        if (from != std::string::npos) what += ", " + selection.substr(from + 2, selection.find(';') - from - 2);
         const std::string gpus = gpus_text(document_.capture.process);
         constexpr std::size_t wide = 100;
         if (layout_.width >= wide) {
@@ -219,7 +231,8 @@ private:
     std::vector<std::string> warning_lines() const {
         const std::vector<std::string>& all = document_.capture.warnings;
         const bool is_whole = layout_.lines == SIZE_MAX;
-        constexpr std::size_t most = 2;
+        constexpr std::size_t low = 20;
+        const std::size_t most = layout_.lines < low ? 1 : 2;  // warnings, and lines of one
         std::vector<std::string> out;
         std::size_t shown = 0;
         for (const std::string& warning : all) {

@@ -133,8 +133,9 @@ void screen_table::choose_columns() {
     std::stable_sort(causes.begin(), causes.end(), [&](step_column a, step_column b) { return ns_of(a) > ns_of(b); });
     // The other columns come first; an idle column takes the longer of its title and a number.
     const std::size_t number = display_width(numbers_.unit.text(std::max(numbers_.whole, numbers_.cpu))) + column_gap;
+    const std::size_t least_name = display_width("whole recording");
     constexpr std::size_t percent_width = 5 + column_gap;
-    std::size_t name = display_width("whole recording");
+    std::size_t name = least_name;
     double waits_ns = 0;
     for (const screen_node& node : tree_) {
         name = std::max(name, std::min(display_width(node.name), longest_name()));
@@ -150,8 +151,9 @@ void screen_table::choose_columns() {
     for (const step_column use : causes) {
         const std::size_t width = std::max(number, use_word(use).size() + column_gap);
         const bool is_large = numbers_.share(ns_of(use)) >= least_column && use != step_column::other;
-        const bool is_first = columns_.back().is_idle == false;
-        if (is_large && (is_first || used + width <= layout_.width)) {
+        // The first takes cells from names, but leaves them those of "whole recording".
+        const std::size_t taken = columns_.back().is_idle ? 0 : name - std::min(name, least_name);
+        if (is_large && used - taken + width <= layout_.width) {
             columns_.push_back({std::string(use_word(use)), {use}, true});
             used += width;
         } else {
