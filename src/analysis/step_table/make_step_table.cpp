@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/step_table/make_step_table.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -16,6 +14,7 @@
 #include "analysis/projection/segment.hpp"
 #include "analysis/step_table/step_children.hpp"
 #include "analysis/step_table/step_rows.hpp"
+#include "analysis/step_table/make_step_table.hpp"
 #include "analysis/steps/step_search.hpp"
 
 namespace prof {
