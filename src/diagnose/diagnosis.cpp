@@ -117,6 +117,7 @@ public:
         if (!out.has_gpu_work) {
             parts_.emplace(data, att, examined.host, examined.where, examined.steps);
             input_.parts = &*parts_;
+            input_.used = frameworks_without_gpu(data, examined.steps);
         }
         input_.is_found = [this](std::string_view rule) {
             return std::any_of(found_.begin(), found_.end(), [&](const priced& each) { return each.of.rule == rule; });
@@ -222,7 +223,7 @@ private:
     struct gain {
         std::int64_t total_ns = 0;
         std::int64_t usual_ns = 0;  // if a few steps that gain far more than the others gained as much as these
-        std::uint64_t steps = 0;    // gain at least a tenth of what the one that gains most does; 0: not known
+        std::uint64_t steps = 0;    // gain at least a tenth of what they gain in the mean; 0: not known
         bool recurs = true;         // it matters beside the steps around the one that gains most, too
     };
     struct priced {
@@ -511,7 +512,7 @@ private:
         if (of.steps_ns.size() >= least_uneven_steps && of.steps_ns.size() == steps_ns_.size()) {
             std::vector<std::int64_t> gains_ns(steps_ns_.size());
             for (std::size_t i = 0; i < gains_ns.size(); ++i) gains_ns[i] = steps_ns_[i] - of.steps_ns[i];
-            const std::int64_t least_ns = *std::max_element(gains_ns.begin(), gains_ns.end()) / 10;
+            const std::int64_t least_ns = out.total_ns / static_cast<std::int64_t>(10 * gains_ns.size());
             out.steps = static_cast<std::uint64_t>(std::count_if(
                 gains_ns.begin(), gains_ns.end(), [&](std::int64_t ns) { return ns > 0 && ns >= least_ns; }));
             const rare_gains rare = find_rare_gains(std::move(gains_ns));
@@ -539,8 +540,7 @@ private:
         of.rule = asked.name;
         of.title = title_of(asked, suspects);
         of.trust = asked.trust;
-        // Nothing shows that it is no work.
-        if (parts_ && asked.why_not_without_gpu != nullptr) of.trust = std::min(of.trust, confidence::medium);
+        if (parts_) of.trust = std::min(of.trust, asked.trust_without_gpu);
         of.bound = parts_ && !asked.bound_without_gpu.empty() ? asked.bound_without_gpu : asked.bound;
         of.noun = asked.noun;
         of.changes_results = asked.changes_results;
@@ -744,7 +744,9 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     if (depends_on_edges || is_clock_off(data)) {
         for (finding& each : out.findings) each.trust = confidence::low;
     }
-    if (!out.path_has_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
+    // Scopes of JAX are those of GPU operations.
+    const bool may_have_modules = out.has_gpu_work || of.used().has_torch;
+    if (!out.path_has_modules && may_have_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
+#include "analysis/projection/compilation_stages.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "analysis/steps/step_search.hpp"
 #include "base/near_search.hpp"
+#include "record/label.hpp"
 
 namespace prof {
 namespace {
@@ -18,6 +21,7 @@ constexpr std::string_view data_phase = "data";
 // In a program without phases, what is in none of its ranges is code beside the work only if the ranges have most of
 // it.
 constexpr double most_outside_ranges = 0.5;
+constexpr double least_around_steps = 0.98;  // of the steps: a range is all of them
 
 }  // namespace
 
@@ -26,10 +30,30 @@ bool uses_no_gpu(const timeline& data) noexcept {
            data.activities.has(activity::launches) && data.property("missing").empty();
 }
 
+frameworks frameworks_without_gpu(const timeline& data, const whole_steps& steps) {
+    frameworks out{.has_torch = !data.torch_nodes.empty() || steps.source == step_source::profiler};
+    // Others' phases are marked by the program (annotation_witness).
+    out.has_torch |=
+        steps.source == step_source::observed && (steps.witness == optimizer_witness || steps.witness == call_witness);
+    for (const timeline_range& range : data.ranges) {
+        if (!is_phase(data, range)) continue;
+        const std::string_view name = data.name(range.name);
+        // Only hooks/torch observes these; a compiler's function is one of PyTorch's or a stage of JAX's.
+        out.has_torch |= name == startup_phase;
+        const bool is_compiled = range.parent != npos && is_phase(data, data.ranges[range.parent]) &&
+                                 data.name(data.ranges[range.parent].name) == compilation_phase;
+        if (!is_compiled) continue;
+        (read_compilation_stage(data, range) ? out.has_jax : out.has_torch) = true;
+    }
+    return out;
+}
+
 host_parts::host_parts(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
                        const whole_steps& steps)
     : data_(data), att_(att), host_(host), where_(where), steps_(steps), uses_(data.ranges.size()) {
-    if (steps.thread != npos) find_phases();
+    if (steps.thread == npos) return;
+    find_phases();
+    if (!has_phases()) find_ranges_around_steps();
 }
 
 host_parts::role host_parts::role_of(std::string_view name) noexcept {
@@ -64,9 +88,50 @@ void host_parts::find_phases() {
     if (!has_others) phases_.clear();
 }
 
+// Such as the range of an iteration where steps are known from something else. It has others in it.
+void host_parts::find_ranges_around_steps() {
+    if (steps_.source == step_source::recurring || !data_.property("step_range").empty()) return;
+    std::vector<std::int64_t> before_ns{0};  // by step: the length of those before it
+    for (const whole_step& step : steps_.steps) before_ns.push_back(before_ns.back() + step.end_ns - step.start_ns);
+    step_search step_at(steps_.steps);
+    // How much of the steps lies before a moment.
+    const auto until = [&](std::int64_t ns) {
+        const std::size_t begun = step_at.begun(ns);
+        if (begun == 0) return std::int64_t{0};
+        const whole_step& step = steps_.steps[begun - 1];
+        return before_ns[begun - 1] + std::min(ns, step.end_ns) - step.start_ns;
+    };
+    std::unordered_map<std::uint32_t, std::int64_t> times_ns;  // by place; of the outermost range of the place
+    std::unordered_map<std::uint32_t, std::uint64_t> counts;
+    std::unordered_map<std::uint32_t, std::uint64_t> inside;  // of other places, directly inside
+    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        const timeline_range& range = data_.ranges[i];
+        const bool takes_part = range.style == range_style::push_pop && range.takes_part();
+        if (range.thread != steps_.thread || !takes_part || att_.hidden.contains(range)) continue;
+        const std::uint32_t place = where_.of(i);
+        const std::uint32_t above = range.parent == npos ? 0 : where_.of(range.parent);
+        if (place == 0 || above == place) continue;
+        ++inside[above];
+        ++counts[place];
+        times_ns[place] += until(range.inside_until_ns()) - until(range.start_ns);
+    }
+    const std::int64_t all_ns = before_ns.back();
+    for (const auto& [place, ns] : times_ns) {
+        const bool is_around = inside[place] >= steps_.steps.size() &&
+                               static_cast<double>(ns) >= least_around_steps * static_cast<double>(all_ns);
+        // Before and after the steps that count there are further ones.
+        if (is_around && counts[place] <= 2 * steps_.steps.size() + 2) around_steps_.insert(place);
+    }
+}
+
+// Whether the range alone says what all within it is.
+bool host_parts::says_what_is_inside(const timeline_range& range) const {
+    return has_phases() ? is_phase_of_step(range) : data_.name(range.name) == data_phase;
+}
+
 host_parts::known_use host_parts::use_of(std::uint32_t range) {
     std::uint32_t at = range;
-    while (at != npos && uses_[at] == known_use::unknown && !is_phase_of_step(data_.ranges[at])) {
+    while (at != npos && uses_[at] == known_use::unknown && !says_what_is_inside(data_.ranges[at])) {
         at = data_.ranges[at].parent;
     }
     known_use found = known_use::outside;
@@ -94,8 +159,14 @@ host_part host_parts::part_at(std::int64_t start_ns, std::int64_t end_ns, std::u
     } else if (where_.kind(out.place) == place_kind::loader || use == known_use::loader) {
         out.use = host_use::loader;
         out.place = where_.outermost(out.place);
-    } else if (use == known_use::phase || (!has_phases() && out.place != 0)) {
+    } else if (use == known_use::phase) {
         out.use = host_use::work;
+    } else if (!has_phases() && out.place != 0) {
+        if (around_steps_.contains(out.place)) {
+            out.place = 0;
+        } else {
+            out.use = host_use::work;
+        }
     }
     if (out.use != host_use::outside || out.place != 0 || !has_phases()) return out;
     latest_ =

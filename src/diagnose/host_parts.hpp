@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/host_activity.hpp"
+#include "analysis/projection/used_frameworks.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/replay/dependencies.hpp"
@@ -38,6 +40,9 @@ struct host_part {
 
 // Whether a capture shows for certain that the program had no work on a GPU.
 bool uses_no_gpu(const timeline& data) noexcept;
+
+// What such a program is written with: no kernels tell, and a program may mark phases of its own.
+frameworks frameworks_without_gpu(const timeline& data, const whole_steps& steps);
 
 class host_parts {
 public:
@@ -80,12 +85,15 @@ private:
         std::uint32_t name = 0;
         role is = role::other;
     };
-    // Of a range: not yet known, in no phase, in one, or in the one of the data loader.
+    // Of a range: not yet known, in no phase, in one, or in that of the data loader. Without phases the program's
+    // ranges are all outside but for those within a range "data".
     enum class known_use : std::uint8_t { unknown, outside, phase, loader };
 
     static role role_of(std::string_view name) noexcept;
     bool is_phase_of_step(const timeline_range& range) const;
     void find_phases();
+    void find_ranges_around_steps();
+    bool says_what_is_inside(const timeline_range& range) const;
     known_use use_of(std::uint32_t range);
     host_part part_at(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range, std::int64_t step_start_ns,
                       std::int64_t step_end_ns);
@@ -99,6 +107,7 @@ private:
     std::vector<phase> phases_;  // the outermost ones in steps, of the thread with the steps; by start_ns
     std::size_t latest_ = 0;     // of these, where the latest search ended
     std::vector<known_use> uses_;
+    std::unordered_set<std::uint32_t> around_steps_;  // places that are all of each step, so that they divide nothing
 };
 
 // The time of the thread with the steps that is no work, as group_host_time() has it where there are calls of CUDA.

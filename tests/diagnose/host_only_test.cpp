@@ -57,10 +57,10 @@ std::int64_t length_of(const parts& all) {
 // The first of the steps is warm-up, and one that does not count follows the last.
 class program {
 public:
-    explicit program(const std::vector<parts>& steps, of_whom has_steps = of_whom::phases) {
+    explicit program(const std::vector<parts>& steps, of_whom has_steps = of_whom::phases, bool is_observed = true) {
         if (has_steps == of_whom::phases) phases_ = made.domain(std::string(phase_domain));  // else it has none
         thread_ = &made.thread("python");
-        add(range("import", 5'000));
+        if (has_steps == of_whom::phases && is_observed) add(phase("startup", 5'000));  // which PyTorch's programs have
         for (const parts& step : steps) {
             if (has_steps != of_whom::nobody) push(std::string("step"), has_steps);
             for (const part& each : step) add(each);
@@ -236,6 +236,54 @@ TEST(WithoutGpuWork, RangesTakeThePlaceOfPhases) {
     EXPECT_EQ(of.findings[1].title, "the program waits for its data loader, in data");
     EXPECT_EQ(of.findings[1].gain_ns, static_cast<std::int64_t>(of.steps) * 1'000 * us);
     EXPECT_THAT(of.findings[0].advice, Contains(HasSubstr("PROF_RANGE")));
+}
+
+// Phases that the program marks itself make it no program of PyTorch's.
+TEST(WithoutGpuWork, AdviceIsForTheProgramsOwnLanguage) {
+    const auto advice = [](const std::vector<parts>& steps, bool is_observed) {
+        return program(steps, of_whom::phases, is_observed).diagnosed().findings.at(0).advice;
+    };
+    parts step = training();
+    step[0].us = 3'000;
+    EXPECT_THAT(advice(always(step), true), Contains(HasSubstr("DataLoader(num_workers")));
+    EXPECT_THAT(advice(always(step), false), Not(Contains(HasSubstr("PyTorch"))));
+    step = training();
+    step[1] = phase("forward", 4'000, {phase("compilation", 0, {phase("compiling jit(step)", 3'000)})});
+    EXPECT_THAT(advice(always(step), false), ElementsAre(HasSubstr("JAX")));
+    step[1] = phase("forward", 4'000, {phase("compilation", 0, {phase("Net.forward (net.py)", 3'000)})});
+    EXPECT_THAT(advice(always(step), false), ElementsAre(HasSubstr("PyTorch")));
+}
+
+// XLA computes in threads of its own.
+TEST(WithoutGpuWork, CodeOutsidePhasesMayWaitForXla) {
+    const parts step = {phase("compilation", 0, {phase("compiling jit(step)", 3'000)}), range("save", 4'000),
+                        nothing(2'000)};
+    const diagnosis of = program(always(step), of_whom::phases, false).diagnosed();
+    ASSERT_THAT(of.findings, SizeIs(1));
+    EXPECT_EQ(of.findings[0].rule, "compilation");
+    EXPECT_THAT(of.not_looked, Contains(HasSubstr("host_code: XLA computes in threads of its own")));
+}
+
+// A range that is all of each step, whatever its steps are known from, divides nothing.
+TEST(WithoutGpuWork, RangesAroundStepsAreNotTheirWork) {
+    const parts divided = {range("data", 1'000), range("compute", 4'000), nothing(1'000)};
+    const diagnosis inside = program(always({range("train 7", 0, divided)}), of_whom::phases, false).diagnosed();
+    ASSERT_THAT(inside.findings, SizeIs(2));
+    for (const finding& each : inside.findings) {
+        EXPECT_EQ(each.gain_ns, static_cast<std::int64_t>(counted) * 1'000 * us) << each.title;
+    }
+    // With nothing in it it is the program's word for its work.
+    const diagnosis of = program(always({range("train 7", 5'000)}), of_whom::phases, false).diagnosed();
+    EXPECT_THAT(of.findings, IsEmpty());
+    EXPECT_THAT(of.looked, Contains("host_code"));
+}
+
+// The steps are known from the range around it: what is in them is work, even if it is all of them.
+TEST(WithoutGpuWork, AllOfAStepMayBeOneRangeOfWork) {
+    const parts step = {range("data", 0), range("solve", 3'000, {range("assemble", 1'000), range("factorize", 1'000)})};
+    const diagnosis of = program(always(step), of_whom::program).diagnosed();
+    EXPECT_THAT(of.findings, IsEmpty());
+    EXPECT_THAT(of.looked, Contains("host_code"));
 }
 
 TEST(WithoutGpuWork, MostOfAStepOutsideRangesMayBeItsWork) {

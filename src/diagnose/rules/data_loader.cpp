@@ -36,6 +36,10 @@ constexpr advice_line data_loader_advice_without_gpu[] = {
      "prepare the next batch in another thread or process"},
 };
 
+std::string why_not_data_loader(const rule_input& input) {
+    return input.used.has_jax ? "XLA computes in threads of its own, and may do so meanwhile" : std::string();
+}
+
 }  // namespace
 
 const rule data_loader_rule{
@@ -53,6 +57,7 @@ const rule data_loader_rule{
     .asks_without_gpu = true,
     .advice_without_gpu = data_loader_advice_without_gpu,
     .bound_without_gpu = "as if the next batch were always ready, without taking cores from what computes",
+    .why_not_without_gpu = why_not_data_loader,
 };
 
 }  // namespace prof

@@ -67,6 +67,7 @@ const rule host_code_rule{
     .asks_without_gpu = true,
     .advice_without_gpu = host_code_advice_without_gpu,
     .bound_without_gpu = "as if what the program does there took no time",
+    .trust_without_gpu = confidence::medium,  // nothing shows that it is no work
     .why_not_without_gpu = why_not_host_code,
 };
 

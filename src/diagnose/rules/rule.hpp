@@ -102,6 +102,7 @@ struct rule {
     bool asks_without_gpu = false;
     std::span<const advice_line> advice_without_gpu{};
     std::string_view bound_without_gpu{};
+    confidence trust_without_gpu = confidence::high;  // at most
     // Why the host's time does not show it without GPU work; "": it does. Null: it does.
     std::string (*why_not_without_gpu)(const rule_input& input) = nullptr;
     bool changes_results = false;  // what it advises changes the numbers that the program computes
