@@ -20,6 +20,7 @@
 #include "diagnose/examined_steps.hpp"
 #include "diagnose/finding_modules.hpp"
 #include "diagnose/gain_limit.hpp"
+#include "diagnose/host_parts.hpp"
 #include "diagnose/path_shares.hpp"
 #include "diagnose/recording_cost.hpp"
 #include "diagnose/replay/replay.hpp"
@@ -51,7 +52,8 @@ std::int64_t behind_at_edges(const dependency_graph& graph) {
     for (const step_run& run : graph.runs()) {
         std::int64_t until_ns = run.end_ns;
         if (run.last_op != npos) until_ns = std::max(until_ns, graph.data().ops[run.last_op].end_ns);
-        out += std::max({run.busy_before_ns - run.start_ns, until_ns - run.end_ns, std::int64_t{0}});
+        const std::int64_t before_ns = std::max(run.busy_before_ns, run.start_ns) - run.start_ns;
+        out += std::max({before_ns, until_ns - run.end_ns, std::int64_t{0}});
     }
     return out;
 }
@@ -112,12 +114,18 @@ public:
           att_(att),
           original_(options.original != nullptr ? *options.original : data),
           out_(out) {
+        if (!out.has_gpu_work) {
+            parts_.emplace(data, att, examined.host, examined.where, examined.steps);
+            input_.parts = &*parts_;
+            input_.used = frameworks_without_gpu(data, examined.steps);
+        }
         input_.is_found = [this](std::string_view rule) {
             return std::any_of(found_.begin(), found_.end(), [&](const priced& each) { return each.of.rule == rule; });
         };
     }
 
     const frameworks& used() const noexcept { return input_.used; }
+    host_parts* parts() noexcept { return parts_ ? &*parts_ : nullptr; }
     // REQUIRES: add_all_together(). Whether operations of XLA's have scopes.
     bool has_scopes() const noexcept { return has_scopes_; }
 
@@ -128,16 +136,17 @@ public:
             with_part(part, [&](examined_part& of) { has_length |= add(of); });
         }
         input_.steps = out_.steps;
+        out_.step_ns = input_.step_ns = out_.per_step(out_.wall_ns);
         return has_length;
     }
 
     // REQUIRES: look().
     void run() {
-        out_.step_ns = out_.per_step(out_.wall_ns);
         const double usual_ns = lengths_ns_.size() < least_uneven_steps ? out_.step_ns : median(lengths_ns_);
         out_.least_ns = out_.least_share * std::min(out_.step_ns, usual_ns);
         ask(false);
         ask(true);
+        if (parts_) note_what_needs_a_gpu();
         // In the rules' order, as far as nothing else orders them.
         for (const rule& each : all_rules()) {
             if (std::find(looked_.begin(), looked_.end(), each.name) != looked_.end()) {
@@ -166,8 +175,11 @@ public:
                 replay_changes together;
                 for (std::size_t i = 0; i < found_.size(); ++i) {
                     const replay_changes changes = changes_of(*found_[i].asked, found_[i].suspects, of);
-                    of_findings[i].add(changes, of.graph, modules,
-                                       std::max(most_sampled / examined_.parts(), least_sampled));
+                    // Without calls of CUDA a change is known to lie in a step, and no nearer.
+                    if (!parts_) {
+                        of_findings[i].add(changes, of.graph, modules,
+                                           std::max(most_sampled / examined_.parts(), least_sampled));
+                    }
                     together.add(changes);
                 }
                 together.normalize();
@@ -211,6 +223,7 @@ private:
     struct gain {
         std::int64_t total_ns = 0;
         std::int64_t usual_ns = 0;  // if a few steps that gain far more than the others gained as much as these
+        std::uint64_t steps = 0;    // gain at least a tenth of what they gain in the mean; 0: not known
         bool recurs = true;         // it matters beside the steps around the one that gains most, too
     };
     struct priced {
@@ -237,7 +250,8 @@ private:
     void with_part(std::size_t index, TVisit&& visit) {
         if (only_part_) return visit(*only_part_);
         examined_part part(examined_.graph_of(index));
-        part.host = group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
+        part.host = parts_ ? group_host_parts(part.graph, *parts_)
+                           : group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
         part.gpu = group_gpu_time(part.graph, traits_);
         number(part);
         visit(part);
@@ -303,7 +317,7 @@ private:
     void ask(bool that_ask_others) {
         std::vector<asked_rule> asked;
         for (const rule& each : all_rules()) {
-            if (each.asks_others != that_ask_others) continue;
+            if (each.asks_others != that_ask_others || (parts_ && !each.asks_without_gpu)) continue;
             if (const std::string why = why_not(each); !why.empty()) {
                 out_.not_looked.push_back(fmt::format("{}: {}", each.name, why));
                 continue;
@@ -371,7 +385,16 @@ private:
             missing += missing.empty() ? "" : ", ";
             missing += activity_names[i];
         }
-        return missing.empty() ? "" : missing + " were not recorded (option activities)";
+        if (!missing.empty()) return missing + " were not recorded (option activities)";
+        return parts_ && asked.why_not_without_gpu != nullptr ? asked.why_not_without_gpu(input_) : std::string();
+    }
+
+    void note_what_needs_a_gpu() {
+        std::vector<std::string_view> names;
+        for (const rule& each : all_rules()) {
+            if (!each.asks_without_gpu) names.push_back(each.name);
+        }
+        out_.not_looked.push_back(fmt::format("{}: there was no GPU work", fmt::join(names, ", ")));
     }
 
     // Of what there is in many steps, only uneven_steps can say what a few of them have more.
@@ -489,6 +512,9 @@ private:
         if (of.steps_ns.size() >= least_uneven_steps && of.steps_ns.size() == steps_ns_.size()) {
             std::vector<std::int64_t> gains_ns(steps_ns_.size());
             for (std::size_t i = 0; i < gains_ns.size(); ++i) gains_ns[i] = steps_ns_[i] - of.steps_ns[i];
+            const std::int64_t least_ns = out.total_ns / static_cast<std::int64_t>(10 * gains_ns.size());
+            out.steps = static_cast<std::uint64_t>(std::count_if(
+                gains_ns.begin(), gains_ns.end(), [&](std::int64_t ns) { return ns > 0 && ns >= least_ns; }));
             const rare_gains rare = find_rare_gains(std::move(gains_ns));
             out.usual_ns -= rare.excess_ns;
             const std::int64_t others_ns = out.total_ns - rare.largest_ns;
@@ -514,7 +540,8 @@ private:
         of.rule = asked.name;
         of.title = title_of(asked, suspects);
         of.trust = asked.trust;
-        of.bound = asked.bound;
+        if (parts_) of.trust = std::min(of.trust, asked.trust_without_gpu);
+        of.bound = parts_ && !asked.bound_without_gpu.empty() ? asked.bound_without_gpu : asked.bound;
         of.noun = asked.noun;
         of.changes_results = asked.changes_results;
         of.places = suspects.size();
@@ -528,6 +555,8 @@ private:
         }
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);
+        // Between phases there is always some time.
+        if (parts_ && gained.steps != 0) of.steps = std::min(of.steps, gained.steps);
         if (!matters(gained.usual_ns)) of.steps = std::min<std::uint64_t>(of.steps, few_of(out_.steps));
         found_.push_back({std::move(of), &asked, {suspects.begin(), suspects.end()}});
         return true;
@@ -548,6 +577,7 @@ private:
     gpu_traits traits_;
     numbered_groups<host_group, host_group::key> host_;
     numbered_groups<gpu_group, gpu_group::key> gpu_;
+    std::optional<host_parts> parts_;  // where there is no GPU work
     rule_input input_;
     const attribution& att_;
     const timeline& original_;
@@ -664,7 +694,8 @@ diagnosis without_length(const diagnosis_options& options) {
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options) {
     diagnosis out;
     out.least_share = options.least_share;
-    if (data.ops.empty()) {
+    out.has_gpu_work = !uses_no_gpu(data);
+    if (out.has_gpu_work && data.ops.empty()) {
         const std::string& missing = data.property("missing");
         const std::string_view why = !data.activities.has_gpu_work() ? "GPU work was not recorded (option activities)"
                                      : missing.empty()               ? "no GPU operation was recorded"
@@ -672,7 +703,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
         out.not_looked.push_back(fmt::format("nothing could be examined: {}", why));
         return out;
     }
-    if (data.api_calls.empty() || !data.activities.has(activity::launches)) {
+    if (out.has_gpu_work && (data.api_calls.empty() || !data.activities.has(activity::launches))) {
         out.not_looked.emplace_back(
             "nothing could be examined: the calls that launch were not recorded (option activities, without "
             "no_launches)");
@@ -681,6 +712,12 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     examined_steps examined(data, att, options.step_function, options.steps);
     out.has_steps = !examined.steps.steps.empty();
     out.warm_up = examined.steps.warm_up;
+    if (!out.has_steps && !out.has_gpu_work) {
+        out.not_looked.emplace_back(
+            "nothing could be examined: there was no GPU work, and no steps were found (docs/guide/phases.md, option "
+            "step_range)");
+        return out;
+    }
     if (!out.has_steps) {
         out.not_looked.emplace_back(
             "steps: none were found, so that prices are of all that was recorded (docs/guide/phases.md, option "
@@ -692,7 +729,9 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     of.add_all_together(!options.is_sample);
     if (!options.is_sample) {
         const std::int64_t excess_ns = excess_of_uneven(of.lengths_ns(), of.changed_lengths_ns());
-        add_uneven(find_uneven_steps(data, att, examined.steps, out.findings), excess_ns, out);
+        add_uneven(of.parts() != nullptr ? find_uneven_steps(*of.parts(), examined.steps, out.findings)
+                                         : find_uneven_steps(data, att, examined.steps, out.findings),
+                   excess_ns, out);
     }
     const bool are_chosen = options.steps != nullptr && !options.is_sample;
     add_remarks(examined.steps, are_chosen, out);
@@ -705,7 +744,9 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     if (depends_on_edges || is_clock_off(data)) {
         for (finding& each : out.findings) each.trust = confidence::low;
     }
-    if (!out.path_has_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
+    // Scopes of JAX are those of GPU operations.
+    const bool may_have_modules = out.has_gpu_work || of.used().has_torch;
+    if (!out.path_has_modules && may_have_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
     if (!out.has_steps) out.wall_ns = out.path_ns;
     return out;
 }

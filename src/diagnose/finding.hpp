@@ -57,6 +57,7 @@ struct path_share {
 struct diagnosis {
     bool has_steps = false;           // else it is of all the time that was recorded, as one step
     std::uint64_t steps = 0;          // 0: nothing could be examined, and `not_looked` says why
+    bool has_gpu_work = true;         // else it is of the thread with the steps, and the program used no GPU
     std::uint64_t warm_up = 0;        // steps left out before them
     double step_ns = 0;               // mean of their lengths (whole_step::length_ns), as in every report
     std::int64_t wall_ns = 0;         // their lengths added

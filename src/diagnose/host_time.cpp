@@ -312,7 +312,7 @@ host_group::key host_group::key_in(const timeline& data) const {
         const timeline_api_call& of = data.api_calls[call];
         function = std::uint64_t{static_cast<std::uint16_t>(of.domain)} << 32 | of.cbid;
     }
-    return {cause, function, place, direction, is_staged};
+    return {cause, function, place, direction, after, is_staged};
 }
 
 host_group host_group::without_changes() const {
@@ -322,6 +322,7 @@ host_group host_group::without_changes() const {
             .direction = direction,
             .op_name = op_name,
             .bytes = bytes,
+            .after = after,
             .is_staged = is_staged,
             .tally = tally};
 }

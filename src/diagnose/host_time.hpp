@@ -57,12 +57,13 @@ struct host_group {
     copy_direction direction = copy_direction::none;
     std::uint32_t op_name = 0;  // of calls: the PyTorch operator around the first one; an index into name_table
     std::uint64_t bytes = 0;    // of copies
+    std::uint32_t after = 0;    // without calls, outside ranges: host_part::after
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     replay_changes changes{};  // without the group
 
     // Distinguishes groups of all parts of a timeline.
-    using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, bool>;
+    using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, std::uint32_t, bool>;
     key key_in(const timeline& data) const;
     host_group without_changes() const;
     // Of another part, without its changes. REQUIRES: it has the same key.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "base/display_text.hpp"
@@ -19,6 +20,38 @@ std::string grown_part(const breakdown_row& row) {
     if (!row.part.empty()) out += ", " + row.part;
     return out;
 }
+
+// How long each step was in each part.
+class part_times {
+public:
+    part_times(host_parts& parts, const std::vector<whole_step>& steps) {
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            parts.for_each(steps[i].start_ns, steps[i].end_ns, [&](const host_part& part) {
+                std::vector<std::int64_t>& of_steps = times_ns_[parts.text(part)];
+                of_steps.resize(steps.size());
+                of_steps[i] += part.end_ns - part.start_ns;
+            });
+        }
+        for (auto& [text, of_steps] : times_ns_) medians_ns_[text] = median(of_steps);
+    }
+
+    // That which takes most more time in this step than in the median step.
+    std::string most_grown(std::size_t step) const {
+        std::string out = "no part grew alone";
+        double most_ns = 0;
+        for (const auto& [text, of_steps] : times_ns_) {
+            const double ns = static_cast<double>(of_steps[step]) - medians_ns_.at(text);
+            if (ns <= most_ns) continue;
+            most_ns = ns;
+            out = text;
+        }
+        return out;
+    }
+
+private:
+    std::map<std::string, std::vector<std::int64_t>> times_ns_;  // by text, of each step
+    std::map<std::string, double> medians_ns_;
+};
 
 }  // namespace
 
@@ -64,6 +97,28 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
         const std::string grown = slow.excess_ns > 0 ? grown_part(broken_down->rows[slow.row]) : "no part grew alone";
         out->parts.push_back({fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1,
                               slow.length_ns, step->from_ns()});
+    }
+    return out;
+}
+
+std::optional<finding> find_uneven_steps(host_parts& parts, const whole_steps& steps,
+                                         const std::vector<finding>& found) {
+    const std::vector<std::int64_t> lengths_ns = lengths_of(steps.steps);
+    std::optional<finding> out = price_uneven_steps(lengths_ns, found);
+    if (!out) return {};
+    const part_times times(parts, steps.steps);
+    const double longest = longest_usual(lengths_ns, uneven_factor);
+    std::vector<std::size_t> slow;
+    for (std::size_t i = 0; i < lengths_ns.size(); ++i) {
+        if (static_cast<double>(lengths_ns[i]) > longest) slow.push_back(i);
+    }
+    std::stable_sort(slow.begin(), slow.end(),
+                     [&](std::size_t a, std::size_t b) { return lengths_ns[a] > lengths_ns[b]; });
+    slow.resize(std::min(slow.size(), most_steps_named));
+    out->advice.front() = out->brief_advice;
+    for (const std::size_t step : slow) {
+        out->parts.push_back({fmt::format("step {}, most of it: {}", steps.steps[step].number, times.most_grown(step)),
+                              lengths_ns[step], 1, lengths_ns[step], steps.steps[step].from_ns()});
     }
     return out;
 }

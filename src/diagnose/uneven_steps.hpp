@@ -12,6 +12,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "diagnose/finding.hpp"
+#include "diagnose/host_parts.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
@@ -24,6 +25,10 @@ inline constexpr double uneven_factor = 1.1;          // longest_usual()'s
 // are none, or if `found` has findings that occur in no more steps than that and gain at least half of the price.
 // The parts say what has grown in these steps (step_breakdown::slow).
 std::optional<finding> find_uneven_steps(const timeline& data, const attribution& att, const whole_steps& steps,
+                                         const std::vector<finding>& found);
+
+// The same of a program without GPU work: the parts say what the thread with the steps did longer.
+std::optional<finding> find_uneven_steps(host_parts& parts, const whole_steps& steps,
                                          const std::vector<finding>& found);
 
 // The same without the steps' causes and places: of their lengths alone.

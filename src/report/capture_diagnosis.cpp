@@ -100,7 +100,7 @@ const diagnosis& capture_diagnosis::get() {
 std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
-        if (!get().has_steps) return {};
+        if (!get().has_steps || get().steps == 0) return {};
         return changes_of(get());
     }
     step_sample sample = sample_steps(data_, of.whole.steps, limits_);
@@ -122,7 +122,7 @@ void capture_diagnosis::add_gains(report_document& document) {
     if (document.capture.selection) return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        if (answer != nullptr && answer->answer && answer->step) answer->gains = gains(*answer->step);
+        if (answer != nullptr && answer->step) answer->gains = gains(*answer->step);
     }
 }
 

@@ -16,7 +16,7 @@ namespace {
 std::vector<suspect> find_compilation(const rule_input& input) {
     return host_suspects(
         input, [](const host_group& group) { return group.cause == idle_cause::compiling; },
-        [&](const host_group& group) { return input.place(group.place); });
+        [&](const host_group& group) { return input.place(group); });
 }
 
 // What torch.compile says about functions that it compiled again, most often first. A line: the function, its line in
@@ -82,6 +82,8 @@ const rule compilation_rule{
     .bound = "as if everything were compiled before",
     .advice = compilation_advice,
     .recorded_advice = recompilations,
+    .asks_without_gpu = true,
+    .advice_without_gpu = compilation_advice,
 };
 
 }  // namespace prof

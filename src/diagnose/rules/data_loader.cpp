@@ -9,7 +9,7 @@ namespace {
 std::vector<suspect> find_data_loader(const rule_input& input) {
     return host_suspects(
         input, [](const host_group& group) { return group.cause == idle_cause::loader; },
-        [&](const host_group& group) { return input.place(group.place); });
+        [&](const host_group& group) { return input.place(group); });
 }
 
 constexpr advice_line data_loader_advice[] = {
@@ -23,6 +23,22 @@ constexpr advice_line data_loader_advice[] = {
     {written_with::any, "Any: prepare the next batch in another thread or process while the GPU computes this one",
      "prepare the next batch in another thread or process"},
 };
+
+constexpr advice_line data_loader_advice_without_gpu[] = {
+    {written_with::torch,
+     "PyTorch: DataLoader(num_workers=…, persistent_workers=True), or more of them: workers load while the model "
+     "computes, on cores of their own; move work from the dataset to before training",
+     "DataLoader(num_workers=…, persistent_workers=True)"},
+    {written_with::jax,
+     "JAX: prepare batches in a thread or process while the program computes (a queue, grain, tf.data)",
+     "prepare batches in a thread or process: grain, tf.data"},
+    {written_with::any, "Any: prepare the next batch in another thread or process while this one is computed",
+     "prepare the next batch in another thread or process"},
+};
+
+std::string why_not_data_loader(const rule_input& input) {
+    return input.used.has_jax ? "XLA computes in threads of its own, and may do so meanwhile" : std::string();
+}
 
 }  // namespace
 
@@ -38,6 +54,10 @@ const rule data_loader_rule{
     .explains_any_step = true,
     .bound = "as if the next batch were always ready",
     .advice = data_loader_advice,
+    .asks_without_gpu = true,
+    .advice_without_gpu = data_loader_advice_without_gpu,
+    .bound_without_gpu = "as if the next batch were always ready, without taking cores from what computes",
+    .why_not_without_gpu = why_not_data_loader,
 };
 
 }  // namespace prof

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for long stretches in which the host runs code of its own while the GPU has no work left: Python between the
-// launches, a lock, input and output. The place is the range in which it is.
+// launches, a lock, input and output. The place is the range in which it is. Without GPU work the host's code is the
+// work, and what lies outside of the phases is looked for.
+#include <algorithm>
+
 #include "diagnose/rules/rule.hpp"
 
 namespace prof {
@@ -10,7 +13,7 @@ std::vector<suspect> find_host_code(const rule_input& input) {
     return host_suspects(
         input,
         [&](const host_group& group) { return group.cause == idle_cause::host_code && !input.is_scattered(group); },
-        [&](const host_group& group) { return input.place(group.place); });
+        [&](const host_group& group) { return input.place(group); });
 }
 
 constexpr advice_line host_code_advice[] = {
@@ -24,6 +27,27 @@ constexpr advice_line host_code_advice[] = {
      "JAX: jax.profiler.TraceAnnotation around parts of it shows which part it is; py-spy shows the lines"},
     {written_with::neither, "C++: PROF_RANGE around parts of it shows which part it is; perf shows the functions"},
 };
+
+constexpr advice_line host_code_advice_without_gpu[] = {
+    {written_with::any,
+     "Logging, metrics, saving: out of the loop, every N steps, or in another thread or process; what computes there "
+     "is work and stays",
+     "logging, metrics, saving: every N steps, or in a thread"},
+    {written_with::torch,
+     "PyTorch: a range around parts of it (libprof.range, torch.profiler.record_function) shows which part it is; "
+     "py-spy shows the lines"},
+    {written_with::neither,
+     "C++: PROF_RANGE, Python: libprof.range around parts of it shows which part it is; perf and py-spy show more"},
+};
+
+std::string why_not_host_code(const rule_input& input) {
+    std::int64_t outside_ns = 0;
+    for (const host_group& group : input.host) {
+        if (group.cause == idle_cause::host_code && group.place == 0) outside_ns += group.tally.total_ns;
+    }
+    const double all_ns = input.step_ns * static_cast<double>(input.steps);
+    return input.parts->why_unknown(input.used.has_jax, static_cast<double>(outside_ns) / std::max(all_ns, 1.0));
+}
 
 }  // namespace
 
@@ -40,6 +64,11 @@ const rule host_code_rule{
     .explains_any_step = false,
     .bound = "as if that code took no time",
     .advice = host_code_advice,
+    .asks_without_gpu = true,
+    .advice_without_gpu = host_code_advice_without_gpu,
+    .bound_without_gpu = "as if what the program does there took no time",
+    .trust_without_gpu = confidence::medium,  // nothing shows that it is no work
+    .why_not_without_gpu = why_not_host_code,
 };
 
 }  // namespace prof

@@ -19,6 +19,7 @@
 #include "analysis/projection/used_frameworks.hpp"
 #include "diagnose/finding.hpp"
 #include "diagnose/gpu_time.hpp"
+#include "diagnose/host_parts.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "record/activities.hpp"
@@ -44,11 +45,16 @@ struct rule_input {
     double pinned_rate = 0;  // to the device; pinned_rate()
     frameworks used{};
     call_namer call_name{};
+    // What the thread with the steps does where there is no GPU work; null: there is.
+    const host_parts* parts = nullptr;
+    double step_ns = 0;  // the mean step
     // Whether a rule that was asked before has a finding.
     std::function<bool(std::string_view)> is_found{};
 
     // "in forward/loss"; "outside ranges".
     std::string place(std::uint32_t number) const;
+    // The same of a group, which without GPU work may be "outside phases, after optimizer".
+    std::string place(const host_group& group) const;
     // "cudaStreamSynchronize"; "cudaStreamSynchronize in aten::item", if an operator of PyTorch's makes the call.
     std::string call(const host_group& group) const;
     // Small copies in one direction at one place, at least least_pieces of them in a step. Copies to the host are not
@@ -92,6 +98,13 @@ struct rule {
     std::vector<std::string> (*recorded_advice)(const rule_input& input) = nullptr;
     // It goes by kernels' names, which a CUDA graph that was recorded as one operation hides.
     bool goes_by_kernels = false;
+    // Host code without GPU work, too; with advice of its own.
+    bool asks_without_gpu = false;
+    std::span<const advice_line> advice_without_gpu{};
+    std::string_view bound_without_gpu{};
+    confidence trust_without_gpu = confidence::high;  // at most
+    // Why the host's time does not show it without GPU work; "": it does. Null: it does.
+    std::string (*why_not_without_gpu)(const rule_input& input) = nullptr;
     bool changes_results = false;  // what it advises changes the numbers that the program computes
 };
 

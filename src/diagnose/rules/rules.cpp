@@ -23,10 +23,18 @@ bool is_for(written_with whom, const frameworks& used) noexcept {
     return true;
 }
 
+std::span<const advice_line> advice_for(const rule& asked, const rule_input& input) noexcept {
+    return input.parts == nullptr ? asked.advice : asked.advice_without_gpu;
+}
+
 }  // namespace
 
 std::string rule_input::place(std::uint32_t number) const {
     return number == 0 ? std::string("outside ranges") : "in " + where.path(number);
+}
+
+std::string rule_input::place(const host_group& group) const {
+    return parts == nullptr ? place(group.place) : parts->text(group.place, group.after);
 }
 
 std::string rule_input::call(const host_group& group) const {
@@ -52,14 +60,14 @@ bool rule_input::is_scattered(const host_group& group) const noexcept { return l
 std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
     std::vector<std::string> out;
     if (asked.recorded_advice != nullptr) out = asked.recorded_advice(input);
-    for (const advice_line& line : asked.advice) {
+    for (const advice_line& line : advice_for(asked, input)) {
         if (is_for(line.whom, input.used)) out.emplace_back(line.text);
     }
     return out;
 }
 
 std::string brief_advice_of(const rule& asked, const rule_input& input) {
-    for (const advice_line& line : asked.advice) {
+    for (const advice_line& line : advice_for(asked, input)) {
         if (!line.brief.empty() && is_for(line.whom, input.used)) return std::string(line.brief);
     }
     return {};
