@@ -27,7 +27,7 @@ struct numbered_name {
     std::string_view behind{};
 };
 
-std::optional<numbered_name> number_in(std::string_view name) {
+std::optional<numbered_name> last_number_in(std::string_view name) {
     constexpr std::string_view digits = "0123456789";
     const std::size_t last = name.find_last_of(digits);
     if (last == std::string_view::npos) return {};
@@ -98,7 +98,7 @@ private:
         std::map<std::string, std::vector<std::size_t>> groups;
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             if (nodes[i].figures.kind == step_row_kind::own || nodes[i].figures.kind == step_row_kind::rest) continue;
-            if (const auto name = number_in(nodes[i].name)) groups[kind_of(nodes[i], *name)].push_back(i);
+            if (const auto name = last_number_in(nodes[i].name)) groups[kind_of(nodes[i], *name)].push_back(i);
         }
         std::vector<bool> is_merged(nodes.size(), false);
         std::vector<screen_node> merged;
@@ -135,14 +135,14 @@ private:
         std::uint64_t last = 0;
         std::map<std::string, std::size_t> places;  // children by name
         for (const std::size_t i : group) {
-            const std::uint64_t number = number_in(nodes[i].name)->number;
+            const std::uint64_t number = last_number_in(nodes[i].name)->number;
             first = std::min(first, number);
             last = std::max(last, number);
             add_figures(out.figures, nodes[i].figures);
             add_children(out.children, nodes[i].children, places);
         }
         const screen_node& one = nodes[group.front()];
-        const numbered_name name = *number_in(one.name);
+        const numbered_name name = *last_number_in(one.name);
         out.figures.kind = one.figures.kind;
         out.name = fmt::format("{}{}{}{}{} {}{}", name.before, first, names_.is_ascii ? " ... " : " … ", last,
                                name.behind, names_.is_ascii ? "x" : "×", group.size());
