@@ -12,9 +12,9 @@
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/segment.hpp"
+#include "analysis/step_table/make_step_table.hpp"
 #include "analysis/step_table/step_children.hpp"
 #include "analysis/step_table/step_rows.hpp"
-#include "analysis/step_table/make_step_table.hpp"
 #include "analysis/steps/step_search.hpp"
 
 namespace prof {

@@ -125,6 +125,12 @@ step_rows::found_row step_rows::on_host(std::uint32_t range, std::int64_t at_ns)
     const std::size_t step = step_at_.begun(at_ns);
     known_row& known = on_host_[range % on_host_.size()];
     if (known.open == range && known.step == step) return known.found;
+    if (const known_row& around = on_host_[att_.parent[range] % on_host_.size()];
+        around.open == att_.parent[range] && around.step == step && around.found.row != rest &&
+        adds_nothing(range, step)) {
+        known = {range, npos, step, known_row(around).found};
+        return known.found;
+    }
     std::uint32_t outer = execution_around(parts_.find_on_host(range, at_ns).range);
     if (outer == npos && parts_.are_phases()) outer = outermost_around(range, step);
     found_row found;
@@ -134,6 +140,13 @@ step_rows::found_row step_rows::on_host(std::uint32_t range, std::int64_t at_ns)
     }
     known = {range, npos, step, found};
     return found;
+}
+
+// Whether the host is in the row of the range around this one: so that the cost does not grow with the depth.
+bool step_rows::adds_nothing(std::uint32_t index, std::size_t step) {
+    const timeline_range& range = data_.ranges[index];
+    return is_range(att_.parent[index]) && !is_phase(data_, range) && !range.has_phases && !parts_.is_step(range) &&
+           range.start_ns >= begin_of(step);
 }
 
 std::int64_t step_rows::begin_of(std::size_t step) const {

@@ -61,6 +61,7 @@ private:
     void name_phase(std::uint32_t phase, std::uint32_t range);
     std::uint32_t outermost_around(std::uint32_t range, std::size_t step);
     found_row find(std::uint32_t op, std::size_t step);
+    bool adds_nothing(std::uint32_t index, std::size_t step);
     std::int64_t begin_of(std::size_t step) const;
     std::uint32_t execution_around(std::uint32_t range) const;
     std::uint32_t node_of_range(std::uint32_t range) const;

@@ -84,22 +84,27 @@ step_parts::found_part step_parts::find(std::uint32_t op) {
 }
 
 step_parts::found_part step_parts::find_on_host(std::uint32_t range, std::int64_t at_ns) {
+    // From the inside, until visit() says that there is no more to find.
     const auto for_each_around = [&](auto&& visit) {
         for (std::uint32_t at = range; is_range(at); at = att_.parent[at]) {
-            if (data_.ranges[at].takes_part() && !att_.hidden.contains(data_.ranges[at])) visit(at);
+            if (!data_.ranges[at].takes_part() || att_.hidden.contains(data_.ranges[at])) continue;
+            if (!visit(at)) return;
         }
     };
     if (has_phases_) {
         outermost_phase found(data_, steps_);
-        for_each_around([&](std::uint32_t at) { found.visit(at); });
+        for_each_around([&](std::uint32_t at) {
+            found.visit(at);
+            return true;
+        });
         return numbered_part(found.range());
     }
     const std::int64_t begin_ns = begin_of(step_at(at_ns));
     std::uint32_t outermost = npos;
-    bool is_inside = true;
     for_each_around([&](std::uint32_t at) {
-        is_inside = is_inside && data_.ranges[at].start_ns >= begin_ns && !is_step(data_.ranges[at]);
+        const bool is_inside = data_.ranges[at].start_ns >= begin_ns && !is_step(data_.ranges[at]);
         if (is_inside) outermost = at;
+        return is_inside;
     });
     return numbered_part(outermost);
 }

@@ -50,6 +50,8 @@ public:
     found_part find_on_host(std::uint32_t range, std::int64_t at_ns);
     // Whether phases are the parts, and not the program's ranges.
     bool are_phases() const noexcept { return has_phases_; }
+    // Whether the range is a step itself.
+    bool is_step(const timeline_range& range);
     // REQUIRES: a number that of() has returned. Of the program's ranges, folded.
     const std::string& name(std::uint32_t part) const { return names_[part]; }
 
@@ -69,7 +71,6 @@ private:
     std::uint32_t phase_of(std::uint32_t op);
     std::uint32_t range_of(std::uint32_t op, std::size_t step);
     found_part numbered_part(std::uint32_t range);
-    bool is_step(const timeline_range& range);
     std::uint32_t numbered(const timeline_range& range);
     std::uint32_t numbered(std::string text);
     // What PyTorch's operators say of a launch, by an index into torch_nodes.
