@@ -43,7 +43,8 @@ void with_report_input(const timeline& data, const std::string& path, const repo
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
     const timeline& shown = part ? part->data() : data;
-    capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection);
+    capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection,
+                                settings.may_use_threads);
     const report_input input{.data = shown,
                              .capture = path,
                              .names = settings.names,
