@@ -106,6 +106,16 @@ std::string wrapped(std::string_view text, std::size_t width, std::string_view i
     return out + '\n';
 }
 
+std::string right_aligned(std::string_view text, std::size_t width) {
+    const std::size_t cells = display_width(text);
+    return std::string(width > cells ? width - cells : 0, ' ').append(text);
+}
+
+std::string left_aligned(std::string_view text, std::size_t width) {
+    const std::size_t cells = display_width(text);
+    return std::string(text).append(width > cells ? width - cells : 0, ' ');
+}
+
 std::string with_thousands(std::uint64_t value) {
     std::string digits = std::to_string(value);
     for (std::size_t index = digits.size(); index > 3;) digits.insert(index -= 3, ",");

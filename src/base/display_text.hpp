@@ -16,6 +16,10 @@ std::string shortened(std::string_view text, std::size_t width);
 
 // `text` in at most `width` cells, its end replaced by an ellipsis if need be.
 std::string beginning_of(std::string_view text, std::size_t width);
+// `text` with spaces before it, or behind it, that make it `width` cells; unchanged if it has more.
+std::string right_aligned(std::string_view text, std::size_t width);
+std::string left_aligned(std::string_view text, std::size_t width);
+
 // Words of `text` in lines of at most `width` cells, each with its newline; those after the first begin with `indent`.
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent = {});
 

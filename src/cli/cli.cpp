@@ -80,6 +80,26 @@ std::size_t output_width(int descriptor) {
     return log_width;
 }
 
+std::size_t output_lines(int descriptor) {
+    constexpr std::size_t usual = 24;
+    if (isatty(descriptor) != 1) return SIZE_MAX;
+    winsize size{};
+    return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : usual;
+}
+
+bool has_utf8_locale() {
+    for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+        const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+        if (value == nullptr || *value == '\0') continue;
+        std::string text(value);
+        std::transform(text.begin(), text.end(), text.begin(), [](char each) {
+            return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+        });
+        return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
+    }
+    return false;
+}
+
 bool has_color(std::string_view choice, int descriptor) {
     if (choice != "auto") return choice == "always";
     const char* const refused = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): one thread

@@ -34,6 +34,12 @@ unsigned compressing_threads() noexcept;
 // The width in cells: of the terminal behind `descriptor`, else $COLUMNS, else 150, for logs.
 std::size_t output_width(int descriptor);
 
+// The height in lines of the terminal behind `descriptor`; 24 of one that does not say. SIZE_MAX: it is no terminal.
+std::size_t output_lines(int descriptor);
+
+// Whether characters outside ASCII can be read where this command's output goes, as far as the locale says.
+bool has_utf8_locale();
+
 // Whether output to `descriptor` has colour: "always", "never", or "auto" (a terminal has it, unless NO_COLOR is set or
 // TERM is dumb).
 bool has_color(std::string_view choice, int descriptor);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `prof` command.
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <filesystem>
@@ -10,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "base/display_text.hpp"
 #include "base/suggestion.hpp"
 #include "base/version.hpp"
 #include "cli/arguments.hpp"
@@ -20,9 +24,11 @@
 #include "cli/export.hpp"
 #include "cli/installed_files.hpp"
 #include "cli/manual.hpp"
+#include "cli/pager.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
 #include "cli/seal_command.hpp"
+#include "report/screen_terms.hpp"
 
 namespace {
 
@@ -69,9 +75,24 @@ std::string with_page(const std::string& what, const std::string& command) {
     return is_complete ? what : what + " (see prof " + command + " --help)";
 }
 
+// `prof help terms`
+std::string terms_text() {
+    constexpr std::size_t widest = 100;
+    const std::size_t width = std::min(prof::output_width(STDOUT_FILENO), widest);
+    std::string out = "The words of the first screen\n";
+    for (const prof::screen_term& term : prof::screen_terms()) {
+        out += '\n' + prof::wrapped(std::string(term.word) + ": " + std::string(term.meaning), width, "    ");
+    }
+    return out;
+}
+
 // `prof help [COMMAND]`
 int help(const prof::command_line& line, const std::vector<std::string>& words) {
     if (words.size() > 2) return refuse("help takes the name of one command");
+    if (words.size() == 2 && words[1] == "terms") {
+        prof::print_paged(terms_text());
+        return prof::exit_ok;
+    }
     const bool is_of_all = words.size() < 2 || words[1] == "help" || words[1].starts_with('-');
     const std::string about = is_of_all ? "" : words[1];
     if (!about.empty() && !line.has_command(about)) return refuse_command(about);

@@ -58,6 +58,11 @@ report_command::report_command(command_arguments& arguments) {
         .value("NAME")
         .group(title_of_tables);
     arguments
+        .add_flag("--full", full_,
+                  "The first screen, then the tables that most questions need: ranges, idle time, kernels, copies, "
+                  "operators, modules, and the critical path. Without it a terminal gets the first screen alone")
+        .group(title_of_tables);
+    arguments
         .add("--kernel-names", kernel_names_,
              "full (default): as in C++; short: the function's name, over all its instances; mangled")
         .takes(one_of({"full", "short", "mangled"}))
@@ -98,6 +103,13 @@ report_command::report_command(command_arguments& arguments) {
     output_.add_to(arguments);
 }
 
+std::vector<const report_kind*> report_command::kinds_asked_for() const {
+    if (full_ && !reports_.empty()) throw usage_error("--full and --report exclude each other");
+    if (full_) return full_reports();
+    if (reports_.empty()) return {&report_kinds().front()};
+    return reports_named(reports_);
+}
+
 int report_command::operator()() const {
     const bool wants_list = std::find(reports_.begin(), reports_.end(), "help") != reports_.end();
     const capture_inputs inputs = wants_list ? capture_inputs{} : captures_or_newest_run(files_);
@@ -128,10 +140,12 @@ int report_command::operator()() const {
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
-    const std::vector<const report_kind*> kinds = reports_named(reports_);
+    settings.leaves_out_empty = full_;
+    const std::vector<const report_kind*> kinds = kinds_asked_for();
+    const bool only_screen = reports_.empty() && !full_;
     const std::unique_ptr<report_writer> writer =
-        output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed, settings.shown);
-    report_stream output(output_.place());
+        output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed, settings.shown, only_screen);
+    report_stream output(output_.place(), output_.is_on_terminal() && output_.has_pager());
     writer->write_to(output);
     const progress_display progress;
     int status = inputs.all_found ? exit_ok : exit_failure;

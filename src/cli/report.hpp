@@ -27,8 +27,11 @@ public:
     int operator()() const;
 
 private:
+    std::vector<const report_kind*> kinds_asked_for() const;  // throws usage_error
+
     std::vector<std::string> files_;
-    std::vector<std::string> reports_ = {std::string(report_kinds().front().name)};
+    std::vector<std::string> reports_;  // none: the default
+    bool full_ = false;
     report_output output_;
     std::string kernel_names_ = "full";
     attribution_flags flags_;

@@ -19,7 +19,8 @@ class atomic_file;
 // A file that appears whole or not at all, and not before the first byte of text; or standard output.
 class report_stream final : public byte_sink {
 public:
-    explicit report_stream(std::string place);
+    // `is_paged`: standard output gets the text at the end, with a pager where it is long.
+    explicit report_stream(std::string place, bool is_paged = false);
     ~report_stream() override;
     report_stream(const report_stream&) = delete;
     report_stream& operator=(const report_stream&) = delete;
@@ -30,6 +31,8 @@ public:
 private:
     std::string place_;  // "": standard output
     std::unique_ptr<atomic_file> file_;
+    bool is_paged_ = false;
+    std::string paged_;
 };
 
 class report_output {
@@ -41,8 +44,12 @@ public:
     outcome check(const std::vector<std::string>& inputs) const;
     const report_format& format() const { return *find_report_format(format_); }
     // `outline`: as writer_options; `shown`: as text_layout.
+    // `only_screen`: as text_layout, if a terminal shows it.
     std::unique_ptr<report_writer> make_writer(std::size_t captures, std::size_t reports, bool outline,
-                                               const shown_limits& shown) const;
+                                               const shown_limits& shown, bool only_screen = false) const;
+    // Whether people read it, on a terminal.
+    bool is_on_terminal() const;
+    bool has_pager() const noexcept { return !no_pager_; }
     // Throws prof::error.
     void write(const std::string& text) const;
     // "": standard output.
@@ -52,6 +59,7 @@ private:
     std::string format_{report_formats().front().name};
     std::string output_;
     bool wide_ = false;
+    bool no_pager_ = false;
     std::string color_ = "auto";
 };
 

@@ -50,8 +50,13 @@ public:
         if (output.format().is_for_people) settings_.most_rows = settings_.shown.rows;
         shown_limits shown = settings_.shown;
         if (!is_one_ && kinds_.empty()) shown.deepest = 1;  // `prof report` has the rest
+        is_on_terminal_ = !is_file && isatty(shown_on) == 1;
+        shows_screen_ = is_on_terminal_ && kinds_.empty() && output.format().is_for_people;
         const text_layout layout{.width = output_width(shown_on),
                                  .color = !is_file && has_color("auto", shown_on),
+                                 .lines = shows_screen_ ? lines_for_screen(shown_on) : SIZE_MAX,
+                                 .only_screen = shows_screen_,
+                                 .is_ascii = !has_utf8_locale(),
                                  .wrap_lines = !is_file && isatty(shown_on) == 1,
                                  .shown = shown};
         writer_ = output.format().make(
@@ -91,6 +96,27 @@ public:
     }
 
 private:
+    // Two lines of the program's own output stay in view above the screen; below it stand the places of files and the
+    // shell's prompt.
+    std::size_t lines_for_screen(int descriptor) const {
+        const std::size_t others = 2 + 1 + (options_.exports.trace ? 1 : 0) + 1;
+        const std::size_t all = output_lines(descriptor);
+        return all > others + 4 ? all - others : 4;
+    }
+
+    // Without a place, `prof report` takes the newest run.
+    bool is_newest_place() const {
+        std::error_code failed;
+        return std::filesystem::equivalent(directory_of_runs(), directory_, failed);
+    }
+    void add_place(report_document& document) const {
+        if (!is_one_ || !is_newest_place()) return;
+        for (report_part& part : document.parts) {
+            if (auto* const answer = block_in<answer_block>(part); answer != nullptr && answer->place)
+                answer->place = "";
+        }
+    }
+
     bool has_tables() const noexcept {
         return !kinds_.empty() || (options_.exports.summary && (!output_.quiet() || !output_.file().empty()));
     }
@@ -114,7 +140,9 @@ private:
     }
     report_document summary_of(const timeline& data, const std::string& path) const {
         const progress_line computing(progress_, "computing the summary of " + path);
-        return make_summary(data, path, settings_);
+        report_document out = make_summary(data, path, settings_);
+        add_place(out);
+        return out;
     }
 
     void print_tables() {
@@ -127,7 +155,7 @@ private:
             file.write(text);
             file.commit();
         } else if (!output_.quiet() && !text.empty()) {
-            fmt::print(stderr, "\n{}\n", text);
+            print_error(shows_screen_ ? text : '\n' + text + '\n');
         }
     }
 
@@ -150,6 +178,12 @@ private:
             if (options_.exports.trace && exported_ != 0) complain("traces:   " + directory_ + "/*.trace.json.gz");
             return;
         }
+        if (shows_screen_) {
+            if (options_.exports.trace)
+                fmt::print(stderr, "saved {}\n", terminal_safe(stem_of(paths_.front()) + ".trace.json.gz"));
+            fmt::print(stderr, "saved {}\n", terminal_safe(paths_.front()));
+            return;
+        }
         complain("capture: " + paths_.front());
         if (options_.exports.trace) {
             complain("trace:   " + stem_of(paths_.front()) + ".trace.json.gz");
@@ -158,10 +192,8 @@ private:
     }
 
     void print_next() const {
-        // Without a place, `prof report` takes the newest run.
-        std::error_code failed;
-        const bool is_found = std::filesystem::equivalent(directory_of_runs(), directory_, failed);
-        const std::string place = is_found ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
+        if (is_one_ && shows_screen_) return;  // the screen has it
+        const std::string place = is_newest_place() ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report breakdown,kernels" : " --wide"));
         if (has_gpu_work_) complain("         prof diagnose" + place + "    (what to change, and what it would gain)");
         complain("         prof report --report help    (all reports)");
@@ -174,6 +206,8 @@ private:
     std::string directory_;
     std::vector<const report_kind*> kinds_;
     bool is_one_;
+    bool is_on_terminal_ = false;
+    bool shows_screen_ = false;
     report_settings settings_;
     std::unique_ptr<report_writer> writer_;
     capture_remarks remarks_{note_weight::warning};

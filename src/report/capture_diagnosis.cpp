@@ -126,8 +126,28 @@ void capture_diagnosis::add_gains(report_document& document) {
     }
 }
 
-void add_next_command(const timeline& data, report_document& document) {
-    if (document.capture.selection || data.api_calls.empty()) return;
+namespace {
+
+// From the working directory, if that is shorter.
+std::string shorter_path(const std::string& path) {
+    std::error_code failed;
+    const std::string relative = std::filesystem::proximate(path, failed).string();
+    return !failed && !relative.empty() && relative.size() < path.size() ? relative : path;
+}
+
+// As a shell reads it.
+std::string shell_word(const std::string& text) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=@%:,";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+    std::string out = "'";
+    for (const char each : text) out += each == '\'' ? std::string("'\\''") : std::string(1, each);
+    return out + "'";
+}
+
+}  // namespace
+
+void add_place(report_document& document) {
+    if (document.capture.selection) return;
     std::error_code failed;
     const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
     // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
@@ -135,9 +155,7 @@ void add_next_command(const timeline& data, report_document& document) {
     if (is_pipe || document.capture.path == "-") return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        const bool has_more =
-            answer != nullptr && answer->answer && (!answer->gains || !answer->gains->dearest.empty());
-        if (has_more) answer->next = "prof diagnose " + terminal_safe(document.capture.path);
+        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(shorter_path(document.capture.path)));
     }
 }
 

@@ -48,7 +48,7 @@ private:
     std::optional<diagnosis> made_;
 };
 
-// Adds the command that says more to the answers of the document that have, or may have, changes.
-void add_next_command(const timeline& data, report_document& document);
+// Adds to the answers of the document what names the capture in a command.
+void add_place(report_document& document);
 
 }  // namespace prof

@@ -67,7 +67,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
 // What only the whole capture says.
 void complete(report_document& document, capture_diagnosis& diagnosed) {
     diagnosed.add_gains(document);
-    add_next_command(diagnosed.data(), document);
+    add_place(document);
 }
 
 bool needs_diagnosis(std::span<const report_kind* const> reports) {
@@ -84,7 +84,7 @@ report_document make_reports(const timeline& data, const std::string& path, cons
                           out = make_document(input, reports);
                           complete(out, diagnosed);
                       });
-    out.has_all_reports = reports.size() == report_kinds().size();
+    out.has_all_reports = settings.leaves_out_empty || reports.size() == report_kinds().size();
     return out;
 }
 

@@ -42,4 +42,16 @@ std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, cons
     return break_down(of->data, of->att, of->step_function, of->scope);
 }
 
+std::optional<step_table> step_table_of(const projected_timeline& shown, const report_input& input) {
+    const std::optional<step_time_subject> of = step_time_of(shown, input);
+    if (!of) return {};
+    return make_step_table(of->data, of->att, of->step_function, of->scope, &of->original, input.projected.fold);
+}
+
+std::optional<run_parts> run_parts_of(const projected_timeline& shown, const report_input& input) {
+    const std::optional<step_time_subject> of = step_time_of(shown, input);
+    if (!of) return {};
+    return make_run_parts(of->data, of->att, of->step_function, of->scope);
+}
+
 }  // namespace prof

@@ -9,6 +9,7 @@
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "analysis/projection/xla_phases.hpp"
+#include "analysis/step_table/step_table.hpp"
 #include "analysis/steps/step_figures.hpp"
 #include "report/report_input.hpp"
 #include "timeline/timeline.hpp"
@@ -50,5 +51,8 @@ std::string no_step_time(const report_input& input);
 
 // Where the time of a step goes.
 std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input);
+// The same by phase, and how the recording divides.
+std::optional<step_table> step_table_of(const projected_timeline& shown, const report_input& input);
+std::optional<run_parts> run_parts_of(const projected_timeline& shown, const report_input& input);
 
 }  // namespace prof

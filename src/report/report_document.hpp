@@ -90,7 +90,9 @@ struct answer_block {
     std::optional<step_table> where{};      // none: nothing was recorded that takes time
     std::optional<run_parts> run{};         // how the recording divides; none: of a part of it
     std::optional<priced_changes> gains{};  // none: not diagnosed; without changes: nothing was found
-    std::string next{};                     // the command that says more about them; "": there is no more to say
+    // What names the capture in a command that says more, " hf.prof"; "" where a command without it means this one.
+    // None: no command can read it again.
+    std::optional<std::string> place{};
     std::vector<no_range_work> no_range{};  // the largest in the row "(no range)"
 };
 

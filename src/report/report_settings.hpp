@@ -28,6 +28,7 @@ struct report_settings {
     std::size_t most_rows = SIZE_MAX;
     std::optional<double> flops_per_step{};
     bool may_use_threads = false;
+    bool leaves_out_empty = false;             // people are shown the reports that have rows
     double least_share = default_least_share;  // of a step: what would gain less is no finding
     // Of formats for people only.
     shown_limits shown{.rows = 40};

@@ -111,6 +111,15 @@ std::string_view reports_at_a_glance() noexcept {
            "operator of PyTorch's; and Nsight's, such as nvtx_gpu_proj_sum";
 }
 
+std::vector<const report_kind*> full_reports() {
+    std::vector<const report_kind*> out;
+    for (const std::string_view name : {"gpu-projection", "breakdown", "idle", "kernels", "copies", "pytorch_ops",
+                                        "modules", "compilation", "counters", "diagnose", "critical_path"}) {
+        out.push_back(find_report(name));
+    }
+    return out;
+}
+
 const report_kind* find_report(std::string_view name) noexcept {
     const auto* const found = std::find_if(std::begin(kinds), std::end(kinds),
                                            [&](const report_kind& kind) { return is_same_name(kind.name, name); });

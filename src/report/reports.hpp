@@ -9,6 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include <vector>
+
 #include "report/report_input.hpp"
 
 namespace prof {
@@ -18,6 +20,9 @@ std::span<const report_kind> report_kinds() noexcept;
 // The ones that most users want, in a phrase for the help of an option.
 std::string_view reports_at_a_glance() noexcept;
 // Null if there is none of that name; '-' and '_' are the same in it.
+// Those of `prof report --full`: what most questions need.
+std::vector<const report_kind*> full_reports();
+
 const report_kind* find_report(std::string_view name) noexcept;
 
 // Marks the columns that identify a row. REQUIRES: the part is named as its report.

@@ -63,6 +63,7 @@ class CommandLine(unittest.TestCase):
         self.dir = pathlib.Path(self.scratch.name)
         self.out = self.dir / "captures"
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("PROF_", "LD_PRELOAD", "RANK"))}
+        self.environment["PAGER"] = "cat"  # nobody is there to leave one
         self.environment["PROF_RINGS"] = "memory"  # what other tests leave in /dev/shm is not for this one to remove
         for name in ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "PYTHONPATH"):
             self.environment.pop(name, None)
@@ -380,7 +381,7 @@ class Run(CommandLine):
         result = self.run_stubbed("sh", "-c", script, options=["--export", "summary"])
         overview = re.findall(r"^ +(\d+) +\d+  stub", result.stderr, re.MULTILINE)
         self.assertEqual(overview, ["0", "0", "2", "10"], result.stderr)
-        tables = re.findall(r"rank (\d+), pid", result.stderr)
+        tables = re.findall(r"^stub, rank (\d+), pid", result.stderr, re.MULTILINE)
         self.assertEqual(tables, ["0", "2", "10"], "a table for each rank")
 
     def test_only_captures_of_this_run_are_reported(self):

@@ -161,11 +161,11 @@ def check_steps(directory):
     options = ["--step-range", "iteration #", "--rows", "6", "--cupti-library", FAKE_CUPTI]
     result = prof("run", "-o", "steps", *options, "--", TRAINER, "steps", "6", "autograd", cwd=directory)
     lines = [line.strip() for line in result.stderr.splitlines()]
-    first = lines.index("") + 4  # behind the title, the command and an empty line
-    length = (r"step: [\d.,]+ [mu]s \(mean of 4, median [\d.,]+, [\d.,]+ to [\d.,]+; \d+ a second; "
-              r"as prof_step or step_range counts; 1 before is left out\)")
+    first = lines.index("") + 2  # behind the command
+    length = r"Step  [\d.,]+ [mu]s, mean of 4 \([\d.,]+ to [\d.,]+\); one prof_step\(\) or --step-range each"
     assert re.fullmatch(length, lines[first]), lines
-    assert re.match(r"GPU:  busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
+    assert re.match(r"GPU   busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
+    assert re.search(r", warm-up [\d.]+ \(1 step\), 4 steps [\d.]+", lines[first + 2]), lines
     (capture,) = map(str, pathlib.Path(directory, "steps").glob("*.prof"))
     report = json.loads(prof("report", capture, "--format", "json", cwd=directory).stdout)
     assert (report["step"]["steps"], report["step"]["ops"]) == (4, 44), report["step"]
@@ -173,6 +173,7 @@ def check_steps(directory):
 
     # What the run has shown, a report shows; and of the GPU work in which range nothing is lost.
     shown = prof("report", capture, "--rows", "6", cwd=directory).stdout
+    shown = shown[shown.index("GPU time by range"):]
     folds = [line.strip() for line in shown.splitlines() if "more rows" in line]
     assert [line for line in lines if "more rows" in line] == folds, lines
     (fold,) = [line for line in shown.splitlines() if re.match(" *… ", line)]

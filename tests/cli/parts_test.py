@@ -83,7 +83,9 @@ class Parts(CommandLine):
         later = self.report("--step-range", "iteration #", "--skip-first", "8")
         self.assertEqual(later["selection"]["whole_steps"], [8, 9, 10])  # the last has no end
         lines = self.prof("report", TRAINER, "--step-range", "iteration #", "--steps", "3:8").stdout.splitlines()
-        self.assertRegex(lines[2], r"^selected: steps 3 to 7 \(5 of 12\); 0\.031 s; 1,865 of 4,575 GPU operations$")
+        self.assertIn("--steps 12, steps 3 to 7 (5 of 12)", lines[0])
+        title = next(number for number, line in enumerate(lines) if line.startswith("$ "))
+        self.assertRegex(lines[title + 1], r"^selected: steps 3 to 7 \(5 of 12\); 0\.031 s; 1,865 of 4,575 GPU operations$")
         numbered = [event["name"] for event in self.trace("--step-range", "iteration #", "--steps", "3:8")
                     if event["name"].startswith("ProfilerStep#") and event.get("cat") == "user_annotation"]  # fmt: skip
         self.assertEqual(numbered, [f"ProfilerStep#{number}" for number in range(3, 8)])

@@ -81,8 +81,8 @@ TEST(ReportMarkdown, HasOneLineForATableWithoutRows) {
 
 TEST(ReportMarkdown, HasWhatAStepTakes) {
     const std::string text = markdown_of(make_summary(steps_capture(0), {}, {}));
-    EXPECT_THAT(text, HasSubstr("\n- step: "));
-    EXPECT_THAT(text, HasSubstr("\n- GPU:  busy "));
+    EXPECT_THAT(text, HasSubstr("\nStep  "));
+    EXPECT_THAT(text, HasSubstr("\nGPU   busy "));
 }
 
 TEST(ReportMarkdown, ShortensLongNames) {

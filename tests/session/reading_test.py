@@ -436,9 +436,9 @@ class Captures(Reading):
             capture = self.open(path)
             report = json.loads(command("report", path, "--format", "json"))
             text = command("report", path).decode().splitlines()
-            self.assertEqual(printable(LIB.prof_capture_title(capture)), text[0])
+            title = text.index(printable(LIB.prof_capture_title(capture)))
             windows = LIB.prof_capture_windows(capture).decode()
-            self.assertIn(windows, ["", *text[1:3]])
+            self.assertIn(windows, ["", *text[title + 1 : title + 3]])
             notes = [LIB.prof_capture_note(capture, i) for i in range(LIB.prof_capture_note_count(capture))]
             self.assertEqual([printable(note) for note in notes], report["notes"][: len(notes)])
             drops = [get("prof_capture_get_drop", capture, i) for i in range(LIB.prof_capture_drop_count(capture))]

@@ -65,6 +65,11 @@ std::uint32_t code_places::of(std::uint32_t range) {
     return place;
 }
 
+bool code_places::adds_to_path(std::uint32_t range) {
+    const timeline_range& of = data_.ranges[range];
+    return of.takes_part() && !att_.hidden.contains(of) && text_of(of) != npos;
+}
+
 std::vector<std::string> code_places::paths() const {
     std::vector<std::string> out;
     out.reserve(entries_.size());
@@ -99,7 +104,7 @@ std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
 std::uint32_t code_places::others_below(std::uint32_t above) {
     if (entries_[above].text == other_ranges || entries_[above].kind != place_kind::other) return above;
     const auto [known, is_new] = by_text_.try_emplace(std::uint64_t{above} << 32 | other_ranges, npos);
-    if (is_new) known->second = add_entry(above, other_ranges, "other ranges");
+    if (is_new) known->second = add_entry(above, other_ranges, std::string(other_ranges_text));
     return known->second;
 }
 

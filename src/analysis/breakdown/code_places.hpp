@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -23,6 +24,9 @@ enum class place_kind : std::uint8_t {
     compiler,  // compile, and all within
 };
 
+// What further ranges of a program with very many names are together.
+inline constexpr std::string_view other_ranges_text = "other ranges";
+
 class code_places {
 public:
     // The arguments must outlive it.
@@ -30,6 +34,8 @@ public:
 
     // A number for the place of the range; 0: outside ranges. Constant time on average.
     std::uint32_t of(std::uint32_t range);
+    // Whether the range adds its name to paths: it is no step, not hidden, and not around phases.
+    bool adds_to_path(std::uint32_t range);
     // "forward/lock"; "" for 0. REQUIRES: a number that of() has returned.
     const std::string& path(std::uint32_t place) const { return entries_[place].path; }
     // The last part of the path.

@@ -2,36 +2,41 @@
 #include "analysis/breakdown/host_activity.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
 
 #include "base/near_search.hpp"
 
 namespace prof {
 namespace {
 
-// The ranges that are open on one thread. Ranges of different domains may end in any order.
+// The ranges that are open on one thread. Ranges of different domains may end in any order. The cost of a range is the
+// logarithm of their number.
 class open_ranges {
 public:
-    // Ends the ranges that end by `ns`, in the order of their ends. Calls changed(time, innermost) where that changes.
+    // Ends the ranges that end by `ns`, in the order of their ends, outer ones first. Calls changed(time, innermost)
+    // where that changes.
     template <typename TChanged>
-    void end_until(const timeline& data, std::int64_t ns, TChanged&& changed) {
-        while (!open_.empty()) {
-            const auto first = std::min_element(open_.begin(), open_.end(), [&](std::uint32_t a, std::uint32_t b) {
-                return end_of(data, a) < end_of(data, b);
-            });
-            const std::int64_t end_ns = end_of(data, *first);
-            if (end_ns > ns) return;
-            const bool was_innermost = first + 1 == open_.end();
-            open_.erase(first);
-            if (was_innermost) changed(end_ns, open_.empty() ? npos : open_.back());
+    void end_until(std::int64_t ns, TChanged&& changed) {
+        while (!ends_.empty() && ends_.top().first <= ns) {
+            const auto [end_ns, place] = ends_.top();
+            ends_.pop();
+            open_[place] = npos;
+            if (place + 1 != open_.size()) continue;
+            while (!open_.empty() && open_.back() == npos) open_.pop_back();
+            changed(end_ns, open_.empty() ? npos : open_.back());
         }
     }
-    void push(std::uint32_t range) { open_.push_back(range); }
+    void push(const timeline& data, std::uint32_t range) {
+        ends_.emplace(data.ranges[range].inside_until_ns(), open_.size());
+        open_.push_back(range);
+    }
 
 private:
-    static std::int64_t end_of(const timeline& data, std::uint32_t range) {
-        return data.ranges[range].inside_until_ns();
-    }
-    std::vector<std::uint32_t> open_;
+    using range_end = std::pair<std::int64_t, std::size_t>;  // when, and the place in open_
+    std::vector<std::uint32_t> open_;                        // npos: it has ended before an inner one
+    std::priority_queue<range_end, std::vector<range_end>, std::greater<>> ends_;
 };
 
 }  // namespace
@@ -70,12 +75,12 @@ void host_activity::add_states(const attribution& att) {
     for (std::uint32_t i = 0; i < data_->ranges.size(); ++i) {
         const timeline_range& range = data_->ranges[i];
         if (range.style != range_style::push_pop || !range.takes_part() || att.hidden.contains(range)) continue;
-        open[range.thread].end_until(*data_, range.start_ns, change(range.thread));
-        open[range.thread].push(i);
+        open[range.thread].end_until(range.start_ns, change(range.thread));
+        open[range.thread].push(*data_, i);
         change(range.thread)(range.start_ns, i);
     }
     for (std::uint32_t thread = 0; thread < open.size(); ++thread) {
-        open[thread].end_until(*data_, INT64_MAX, change(thread));
+        open[thread].end_until(INT64_MAX, change(thread));
     }
 }
 

@@ -129,7 +129,7 @@ bool idle_causes::captures(const actors& by, std::int64_t ns) const {
 void idle_causes::divide(const idle_gap& gap) {
     const actors by = who(gap);
     if (by.thread == npos) {
-        add(gap.start_ns, gap.end_ns, idle_cause::unknown, npos, 0);
+        add(gap.start_ns, gap.end_ns, idle_cause::unknown, npos, npos);
         return;
     }
     if (gap.next == npos) {
@@ -147,7 +147,7 @@ void idle_causes::divide(const idle_gap& gap) {
     const std::int64_t returned_ns = launch.end_ns == 0 ? gap.end_ns : std::clamp(launch.end_ns, called_ns, gap.end_ns);
     if (called_ns > gap.start_ns) before_launch(by, gap.start_ns, called_ns);
     const std::uint32_t call = data_.ops[gap.next].launch;
-    add(called_ns, returned_ns, cause_of_call(call), call, place_at(by, launch.start_ns));
+    add(called_ns, returned_ns, cause_of_call(call), call, host_.range_at(by.thread, by.home, launch.start_ns));
     after_launch(gap, returned_ns);
 }
 
@@ -155,7 +155,8 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
     host_.for_each_call(by.thread, from_ns, to_ns, [&](const host_activity::stretch& own) {
         if (own.call != npos) {
             const idle_cause cause = captures(by, own.start_ns) ? idle_cause::capturing : cause_of_call(own.call);
-            add(own.start_ns, own.end_ns, cause, own.call, place_at(by, data_.api_calls[own.call].start_ns));
+            add(own.start_ns, own.end_ns, cause, own.call,
+                host_.range_at(by.thread, by.home, data_.api_calls[own.call].start_ns));
             return;
         }
         if (by.home == by.thread) {
@@ -165,7 +166,7 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
         host_.for_each_call(by.home, own.start_ns, own.end_ns, [&](const host_activity::stretch& at_home) {
             if (at_home.call != npos) {
                 add(at_home.start_ns, at_home.end_ns, cause_of_call(at_home.call), at_home.call,
-                    place_at(by, data_.api_calls[at_home.call].start_ns));
+                    host_.range_at(by.thread, by.home, data_.api_calls[at_home.call].start_ns));
             } else {
                 in_no_call(by, at_home.start_ns, at_home.end_ns, std::min(own.whole_ns, at_home.whole_ns));
             }
@@ -175,14 +176,14 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
 
 void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns) {
     const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
-        const std::uint32_t place = range == npos ? 0 : where_.of(range);
+        const std::uint32_t place = place_of(range);
         const bool is_scattered = to_ns - from_ns <= longest_scattered_ns && launching_.contains(place);
         const bool is_own_code = whole_ns > launch_bound_ns && !is_scattered;
         idle_cause cause = is_own_code ? idle_cause::host_code : idle_cause::launching;
         if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
         if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
         if (captures(by, start_ns)) cause = idle_cause::capturing;
-        add(start_ns, end_ns, cause, npos, place);
+        add(start_ns, end_ns, cause, npos, range);
     };
     host_.for_each_range(by.thread, by.home, from_ns, to_ns, add_at);
 }
@@ -191,11 +192,11 @@ void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_
 void idle_causes::after_launch(const idle_gap& gap, std::int64_t from_ns) {
     if (gap.end_ns - from_ns <= latency_ns) {
         const bool was_queued = from_ns == gap.start_ns;
-        add(from_ns, gap.end_ns, was_queued ? idle_cause::queued : idle_cause::latency, npos, 0);
+        add(from_ns, gap.end_ns, was_queued ? idle_cause::queued : idle_cause::latency, npos, npos);
     } else if (another_gpu_ended(gap)) {
-        add(from_ns, gap.end_ns, idle_cause::other_gpu, npos, 0);
+        add(from_ns, gap.end_ns, idle_cause::other_gpu, npos, npos);
     } else {
-        add(from_ns, gap.end_ns, idle_cause::not_started, npos, 0);
+        add(from_ns, gap.end_ns, idle_cause::not_started, npos, npos);
     }
 }
 
@@ -213,9 +214,9 @@ bool idle_causes::another_gpu_ended(const idle_gap& gap) const {
 }
 
 void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call,
-                      std::uint32_t place) {
+                      std::uint32_t range) {
     if (cause == idle_cause::capturing) call = npos;  // whatever is captured
-    if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, place});
+    if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, range, place_of(range)});
 }
 
 idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
@@ -239,11 +240,6 @@ idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
 bool idle_causes::copies_pageable(std::uint32_t call) const {
     const transfer_record* const copy = copy_of(data_, data_.api_calls[call]);
     return copy != nullptr && is_pageable(*copy);
-}
-
-std::uint32_t idle_causes::place_at(const actors& by, std::int64_t ns) const {
-    const std::uint32_t range = host_.range_at(by.thread, by.home, ns);
-    return range == npos ? 0 : where_.of(range);
 }
 
 std::uint32_t idle_causes::drained_by(const idle_gap& gap) const {

@@ -64,8 +64,9 @@ struct idle_piece {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     idle_cause cause = idle_cause::unknown;
-    std::uint32_t call = npos;  // in which the host was; index into api_calls
-    std::uint32_t place = 0;    // where the host was (code_places.hpp)
+    std::uint32_t call = npos;   // in which the host was; index into api_calls
+    std::uint32_t range = npos;  // the innermost in which the host was
+    std::uint32_t place = 0;     // its place (code_places.hpp)
 };
 
 class idle_causes {
@@ -87,6 +88,9 @@ public:
     // npos: none.
     std::uint32_t drained_by(const idle_gap& gap) const;
 
+    // The cause while the host is in this call, before the next launch.
+    idle_cause cause_of_call(std::uint32_t call) const;
+
 private:
     struct actors {
         std::uint32_t thread = npos;  // which launched
@@ -97,11 +101,10 @@ private:
     void before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns);
     void in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns);
     void after_launch(const idle_gap& gap, std::int64_t from_ns);
-    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t place);
-    idle_cause cause_of_call(std::uint32_t call) const;
+    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t range);
     bool captures(const actors& by, std::int64_t ns) const;
     bool copies_pageable(std::uint32_t call) const;
-    std::uint32_t place_at(const actors& by, std::int64_t ns) const;
+    std::uint32_t place_of(std::uint32_t range) const { return range == npos ? 0 : where_.of(range); }
     bool another_gpu_ended(const idle_gap& gap) const;
 
     const timeline& data_;

@@ -95,6 +95,13 @@ maker_of_node module_finder::of_op(std::uint32_t index, const module_phase& phas
     return is_known ? maker_of(node) : maker_of_node{};
 }
 
+maker_of_node module_finder::maker_of_op(std::uint32_t index) {
+    const gpu_op& op = data_.ops[index];
+    if (op.launch == npos || calls_->empty()) return {made_in::no_module, npos};
+    const module_phase phase = phase_of(index);
+    return phase.range != npos || op.graph_node != npos ? of_op(index, phase) : of_launch(index).made;
+}
+
 std::optional<module_scopes> module_finder::scopes_of_op(std::uint32_t op) const {
     if (op >= xla_.ops.size()) return {};
     const xla_operations::entry& of = xla_.ops[op];

@@ -68,6 +68,8 @@ public:
     maker_of_node of_op(std::uint32_t op, const module_phase& phase);
     // Where no phases were recorded, as in traces of torch.profiler. REQUIRES: the operation's launch is known.
     module_of_launch of_launch(std::uint32_t op);
+    // By whichever of the two is known. Outside modules if its launch is not known.
+    maker_of_node maker_of_op(std::uint32_t op);
     // Of a JAX program. A function without any scope, as one operation that is called by itself, has no modules.
     std::optional<module_scopes> scopes_of_op(std::uint32_t op) const;
     // Whether it is of a function that computes gradients, and in no phase of it, or in several.

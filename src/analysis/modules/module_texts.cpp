@@ -33,11 +33,7 @@ const std::string& module_texts::of_op(std::uint32_t index) {
     if (const std::optional<module_scopes> scopes = finder_.scopes_of_op(index)) {
         return tree_.folded_path(tree_.node_of_scopes(finder_.paths()[scopes->path]));
     }
-    const gpu_op& op = data_.ops[index];
-    if (op.launch == npos || finder_.calls().empty()) return outside_;
-    const module_phase phase = finder_.phase_of(index);
-    if (phase.range != npos || op.graph_node != npos) return text_of(finder_.of_op(index, phase));
-    return text_of(finder_.of_launch(index).made);
+    return text_of(finder_.maker_of_op(index));
 }
 
 const std::string& module_texts::at(std::uint32_t thread, std::int64_t time_ns) {

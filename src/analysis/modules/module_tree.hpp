@@ -34,6 +34,7 @@ public:
     std::uint32_t node_of_scopes(std::string_view path);
     module_node& at(std::uint32_t node) { return nodes_[node]; }
     const module_node& at(std::uint32_t node) const { return nodes_[node]; }
+    std::uint32_t parent(std::uint32_t node) const { return parents_[node]; }  // npos: of a root
     const std::vector<std::uint32_t>& roots() const noexcept { return roots_; }
 
     // Finds what is called by one name. Call it when all modules are known.
@@ -54,7 +55,7 @@ private:
     bool holds_alike(std::uint32_t node) const;
 
     std::vector<module_node> nodes_;
-    std::vector<std::uint32_t> parents_;
+    std::vector<std::uint32_t> parents_;  // by node
     std::vector<std::uint32_t> roots_;
     std::vector<folded_name> folded_;  // by node
     std::unordered_map<std::string, std::uint32_t> by_name_;

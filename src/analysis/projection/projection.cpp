@@ -11,7 +11,6 @@
 #include "analysis/projection/xla_phases.hpp"
 #include "base/statistics.hpp"
 #include "record/label.hpp"
-#include "record/phase_parts.hpp"
 
 namespace prof {
 namespace {
@@ -115,7 +114,8 @@ private:
             const std::int64_t duration_ns = data_.ranges[i].inside_until_ns() - data_.ranges[i].start_ns;
             rows_[node].host_ns += duration_ns;
             rows_[node].host_self_ns += duration_ns - inside_ns[i];
-            if (goes_on(i) && !hosts_ns[node].empty()) {  // with the row's instance before it
+            if (continues_phase(data_, data_.ranges[i]) &&
+                !hosts_ns[node].empty()) {  // with the row's instance before it
                 hosts_ns[node].back() += duration_ns;
                 add_to_instance(node, instances_[i], sums_ns[node]);
                 continue;
@@ -150,13 +150,6 @@ private:
             out[around] += std::max<std::int64_t>(end_ns - range.start_ns, 0);
         }
         return out;
-    }
-
-    // Whether a phase is a later part of an optimizer's step.
-    bool goes_on(std::uint32_t range) const {
-        const timeline_range& of = data_.ranges[range];
-        return of.category == continues && of.domain < data_.domains.size() &&
-               data_.domains[of.domain].name == phase_domain && data_.name(of.name) == "optimizer";
     }
 
     void add_to_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {

@@ -46,14 +46,6 @@ bool is_name_for(std::string name, std::string_view phase) {
            });
 }
 
-// PyTorch's own ranges around what it does for the program.
-bool is_of_pytorch(std::string_view name) {
-    constexpr std::array<std::string_view, 4> prefixes = {"Optimizer.step#", "Optimizer.zero_grad#",
-                                                          "enumerate(DataLoader)#", "ProfilerStep#"};
-    return std::any_of(prefixes.begin(), prefixes.end(),
-                       [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
 class comparison {
 public:
     comparison(const timeline& data, const attribution& att, const row_tree& tree)
@@ -119,6 +111,17 @@ private:
 };
 
 }  // namespace
+
+bool is_of_pytorch(std::string_view name) {
+    constexpr std::array<std::string_view, 6> prefixes = {"Optimizer.step#",
+                                                          "Optimizer.zero_grad#",
+                                                          "enumerate(DataLoader)#",
+                                                          "ProfilerStep#",
+                                                          "DistributedDataParallel.forward",
+                                                          "FullyShardedDataParallel.forward"};
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
 
 std::vector<std::uint32_t> same_things(const timeline& data, const attribution& att, const row_tree& tree) {
     const bool has_phases = std::any_of(tree.nodes().begin(), tree.nodes().end(),

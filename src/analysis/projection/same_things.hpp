@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -12,6 +13,10 @@
 namespace prof {
 
 class row_tree;
+
+// Whether PyTorch itself makes a range of this name, around what it does for the program: it is no name that the
+// program gave.
+bool is_of_pytorch(std::string_view name);
 
 // By node of the tree: the node around it that is the same thing; npos: none. Empty if there is none at all. Such nodes
 // have as many instances, and the inner ones take nearly all of the outer ones' host time. In addition:

@@ -8,6 +8,7 @@
 
 #include "base/ascii.hpp"
 #include "record/label.hpp"
+#include "record/phase_parts.hpp"
 
 namespace prof {
 namespace {
@@ -103,6 +104,10 @@ std::string segment_text(const timeline& data, const timeline_range& range, bool
 
 bool is_phase(const timeline& data, const timeline_range& range) {
     return data.domains[range.domain].name == phase_domain;
+}
+
+bool continues_phase(const timeline& data, const timeline_range& range) {
+    return range.category == continues && is_phase(data, range) && data.name(range.name) == "optimizer";
 }
 
 std::string escape_segment(std::string_view text) { return escaped(text, "/\\"); }

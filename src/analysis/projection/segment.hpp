@@ -33,6 +33,10 @@ std::string segment_text(const timeline& data, const timeline_range& range, bool
 // Whether the range is a phase that libprof observed (docs/guide/phases.md).
 bool is_phase(const timeline& data, const timeline_range& range);
 
+// Whether it is the phase `optimizer` and goes on with a step of an optimizer, after what its closure has called: no
+// instance of its own.
+bool continues_phase(const timeline& data, const timeline_range& range);
+
 // Escapes a text for a path: '/' becomes "\/" and '\' becomes "\\".
 std::string escape_segment(std::string_view text);
 

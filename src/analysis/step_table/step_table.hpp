@@ -8,13 +8,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/selection/step_scope.hpp"
+#include "record/fold_rule.hpp"
+#include "timeline/timeline.hpp"
 
 namespace prof {
 
 // What a GPU does at an instant. Of several at once the first of these: it computes, communicates, copies; or it is
 // idle, for one cause (idle_causes.hpp) of a group that a finding removes.
-enum class step_use : std::uint8_t {
+enum class step_column : std::uint8_t {
     computing,
     communication,
     copies,
@@ -27,8 +33,8 @@ enum class step_use : std::uint8_t {
     short_gaps,       // idle: between operations that were launched in time
     other,            // idle: for another GPU, or for a reason that was not recorded
 };
-inline constexpr std::size_t step_use_count = static_cast<std::size_t>(step_use::other) + 1;
-inline constexpr bool is_idle(step_use use) noexcept { return use >= step_use::launches; }
+inline constexpr std::size_t step_column_count = static_cast<std::size_t>(step_column::other) + 1;
+inline constexpr bool is_idle(step_column use) noexcept { return use >= step_column::launches; }
 
 // What a row is.
 enum class step_row_kind : std::uint8_t {
@@ -44,15 +50,15 @@ enum class step_row_kind : std::uint8_t {
 struct step_table_row {
     std::string name{};  // as the process has it, folded as the ranges are; "" of rest and own
     step_row_kind kind = step_row_kind::phase;
-    std::array<std::int64_t, step_use_count> ns{};  // by step_use. Of children only busy time: 0 where it is idle
-    std::uint64_t calls = 0;                        // how often it began in the steps; 0 if that is not known
-    std::int64_t cpu_ns = 0;                        // how long the steps' thread was in it
-    std::int64_t wait_ns = 0;                       // of that, in calls that wait for the GPU or for a copy
+    std::array<std::int64_t, step_column_count> ns{};  // by step_column. Of children only busy time: 0 where it is idle
+    std::uint64_t calls = 0;                           // how often it began in the steps; 0 if that is not known
+    std::int64_t cpu_ns = 0;                           // how long the steps' thread was in it
+    std::int64_t wait_ns = 0;                          // of that, in calls that wait for the GPU or for a copy
     std::vector<step_table_row> children{};  // largest first, `own` among them. Their busy times, by use, add up to ns
 
-    std::int64_t of(step_use use) const noexcept { return ns[static_cast<std::size_t>(use)]; }
+    std::int64_t of(step_column use) const noexcept { return ns[static_cast<std::size_t>(use)]; }
     std::int64_t busy_ns() const noexcept {
-        return of(step_use::computing) + of(step_use::communication) + of(step_use::copies);
+        return of(step_column::computing) + of(step_column::communication) + of(step_column::copies);
     }
     std::int64_t total_ns() const noexcept {
         std::int64_t out = 0;
@@ -71,6 +77,14 @@ struct step_table {
     std::vector<step_table_row> rows{};  // largest first by total_ns, without GPU work by cpu_ns; `rest` among them
 };
 
+// `step_function` and `scope` as for break_down(). `original`: the timeline before it had phases of XLA
+// (shown_timeline), where `data` has them; null: `data`. `folds`: as the names of ranges are folded elsewhere. There is
+// no row without steps, and without times that were recorded. Linear in the ranges, calls and operations; memory beside
+// the timeline's is linear in its ranges and calls.
+step_table make_step_table(const timeline& data, const attribution& att, std::string_view step_function = {},
+                           const step_scope& scope = {}, const timeline* original = nullptr,
+                           const fold_rule& folds = {});
+
 // How a recording divides: the parts add up to recorded_ns.
 struct run_parts {
     std::int64_t recorded_ns = 0;
@@ -83,5 +97,10 @@ struct run_parts {
     std::uint64_t steps = 0;
     std::uint64_t windows = 0;
 };
+
+// Of the steps and the recorded times that make_step_table() is of. Steps lie where they are in time
+// (whole_step::from_ns). Without steps all of it is before the first one.
+run_parts make_run_parts(const timeline& data, const attribution& att, std::string_view step_function = {},
+                         const step_scope& scope = {});
 
 }  // namespace prof

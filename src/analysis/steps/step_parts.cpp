@@ -20,6 +20,31 @@ bool is_of_compiler(const timeline& data, const timeline_range& range) {
     return compiles(range) || (range.parent != npos && compiles(data.ranges[range.parent]));
 }
 
+// Of ranges that are visited inside out, the outermost phase below the step.
+class outermost_phase {
+public:
+    outermost_phase(const timeline& data, const whole_steps& steps)
+        : data_(data), is_below_step_(steps.source != step_source::observed) {}
+
+    void visit(std::uint32_t index) {
+        const timeline_range& range = data_.ranges[index];
+        if (!is_phase(data_, range)) return;
+        const std::string_view name = data_.name(range.name);
+        if (name == step_phase) {
+            is_below_step_ = true;
+        } else if (name != startup_phase && !(range.has_phases && outermost_ != npos)) {
+            outermost_ = index;
+        }
+    }
+    // npos: there is none.
+    std::uint32_t range() const noexcept { return is_below_step_ ? outermost_ : npos; }
+
+private:
+    const timeline& data_;
+    bool is_below_step_;
+    std::uint32_t outermost_ = npos;
+};
+
 }  // namespace
 
 bool is_named(const timeline& data, const timeline_range& range, const range_name& wanted) {
@@ -53,14 +78,35 @@ step_parts::step_parts(const timeline& data, const attribution& att, const whole
                   });
 }
 
-std::uint32_t step_parts::of(std::uint32_t op) {
-    const std::uint32_t part = of_ranges(op);
-    return part != 0 || has_phases_ ? part : of_operators(op);
+step_parts::found_part step_parts::find(std::uint32_t op) {
+    const found_part found = of_ranges(op);
+    return found.part != 0 || has_phases_ ? found : found_part{of_operators(op), npos};
 }
 
-std::uint32_t step_parts::of_ranges(std::uint32_t op) {
+step_parts::found_part step_parts::find_on_host(std::uint32_t range, std::int64_t at_ns) {
+    const auto for_each_around = [&](auto&& visit) {
+        for (std::uint32_t at = range; is_range(at); at = att_.parent[at]) {
+            if (data_.ranges[at].takes_part() && !att_.hidden.contains(data_.ranges[at])) visit(at);
+        }
+    };
+    if (has_phases_) {
+        outermost_phase found(data_, steps_);
+        for_each_around([&](std::uint32_t at) { found.visit(at); });
+        return numbered_part(found.range());
+    }
+    const std::int64_t begin_ns = begin_of(step_at(at_ns));
+    std::uint32_t outermost = npos;
+    bool is_inside = true;
+    for_each_around([&](std::uint32_t at) {
+        is_inside = is_inside && data_.ranges[at].start_ns >= begin_ns && !is_step(data_.ranges[at]);
+        if (is_inside) outermost = at;
+    });
+    return numbered_part(outermost);
+}
+
+step_parts::found_part step_parts::of_ranges(std::uint32_t op) {
     const std::size_t step = has_phases_ ? 0 : step_of(op);
-    const auto find = [&] { return has_phases_ ? phase_of(op) : range_of(op, step); };
+    const auto find = [&] { return numbered_part(has_phases_ ? phase_of(op) : range_of(op, step)); };
     if (att_.captured[op] != npos) return find();
     const std::uint32_t open = att_.open[op];
     const std::uint32_t adopted_open = att_.adopted_open[op];
@@ -68,7 +114,7 @@ std::uint32_t step_parts::of_ranges(std::uint32_t op) {
     if (known.open != open || known.adopted_open != adopted_open || known.step != step) {
         known = {open, adopted_open, step, find()};
     }
-    return known.part;
+    return known.found;
 }
 
 std::uint32_t step_parts::of_operators(std::uint32_t op) {
@@ -114,46 +160,45 @@ step_parts::autograd_part step_parts::autograd_part_of(std::uint32_t torch_node)
 // The number of steps that had begun when the operation was launched.
 std::size_t step_parts::step_of(std::uint32_t op) {
     const std::uint32_t launch = data_.ops[op].launch;
-    if (launch == npos) return 0;
-    const std::int64_t launched_ns = data_.api_calls[launch].start_ns;
+    return launch == npos ? 0 : step_at(data_.api_calls[launch].start_ns);
+}
+
+std::size_t step_parts::step_at(std::int64_t host_ns) {
     latest_step_ = partition_point_near(steps_.steps.size(), latest_step_, [&](std::size_t step) {
-        return steps_.steps[step].host_start_ns() <= launched_ns;
+        return steps_.steps[step].host_start_ns() <= host_ns;
     });
     return latest_step_;
 }
 
+// `step`: as step_of() has it.
+std::int64_t step_parts::begin_of(std::size_t step) const {
+    return step == 0 ? INT64_MIN : steps_.steps[step - 1].host_start_ns();
+}
+
 std::uint32_t step_parts::phase_of(std::uint32_t op) {
-    const timeline_range* outermost = nullptr;
-    bool is_below_step = steps_.source != step_source::observed;
-    const auto visit = [&](std::uint32_t index) {
-        const timeline_range& range = data_.ranges[index];
-        if (!is_phase(data_, range)) return;
-        const std::string_view name = data_.name(range.name);
-        if (name == step_phase) {
-            is_below_step = true;
-        } else if (name != startup_phase && !(range.has_phases && outermost != nullptr)) {
-            outermost = &range;
-        }
-    };
+    outermost_phase found(data_, steps_);
     // Inside out: what was open at a graph's capture is below what is open at its launch.
-    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
-    for_each_open_range(data_, att_, op, visit);
-    return is_below_step && outermost != nullptr ? numbered(*outermost) : 0;
+    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { found.visit(att_.replayed[replayed].range); });
+    for_each_open_range(data_, att_, op, [&](std::uint32_t index) { found.visit(index); });
+    return found.range();
 }
 
 // `step`: step_of() the operation.
 std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
-    const std::int64_t begin_ns = step == 0 ? INT64_MIN : steps_.steps[step - 1].host_start_ns();
-    const timeline_range* outermost = nullptr;
+    const std::int64_t begin_ns = begin_of(step);
+    std::uint32_t outermost = npos;
     bool is_inside = true;
-    for_each_replayed_range(att_, op,
-                            [&](std::uint32_t replayed) { outermost = &data_.ranges[att_.replayed[replayed].range]; });
+    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { outermost = att_.replayed[replayed].range; });
     for_each_open_range(data_, att_, op, [&](std::uint32_t index) {
         const timeline_range& range = data_.ranges[index];
         is_inside = is_inside && range.start_ns >= begin_ns && !is_step(range);
-        if (is_inside) outermost = &range;
+        if (is_inside) outermost = index;
     });
-    return outermost == nullptr ? 0 : numbered(*outermost);
+    return outermost;
+}
+
+step_parts::found_part step_parts::numbered_part(std::uint32_t range) {
+    return range == npos ? found_part{} : found_part{numbered(data_.ranges[range]), range};
 }
 
 bool step_parts::is_step(const timeline_range& range) {

@@ -37,8 +37,19 @@ public:
     // `phases_only`: the program's ranges are no parts. The other arguments must outlive it.
     step_parts(const timeline& data, const attribution& att, const whole_steps& of, bool phases_only = false);
 
-    // A number for the part of operation `op`; 0: it belongs to none. Cost: the depth of its ranges.
-    std::uint32_t of(std::uint32_t op);
+    // `part` is 0 of what belongs to none. `range` is the one that makes it the part; npos: none does, or an operator.
+    struct found_part {
+        std::uint32_t part = 0;
+        std::uint32_t range = npos;
+    };
+    // A number for the part of operation `op`. Cost: the depth of its ranges.
+    found_part find(std::uint32_t op);
+    std::uint32_t of(std::uint32_t op) { return find(op).part; }
+    // The same of what the host does at `at_ns`, while `range` is the innermost one; npos: in none. Operators of
+    // PyTorch are not asked.
+    found_part find_on_host(std::uint32_t range, std::int64_t at_ns);
+    // Whether phases are the parts, and not the program's ranges.
+    bool are_phases() const noexcept { return has_phases_; }
     // REQUIRES: a number that of() has returned. Of the program's ranges, folded.
     const std::string& name(std::uint32_t part) const { return names_[part]; }
 
@@ -48,13 +59,16 @@ private:
         std::uint32_t open = npos;
         std::uint32_t adopted_open = npos;
         std::size_t step = SIZE_MAX;
-        std::uint32_t part = 0;
+        found_part found{};
     };
 
     std::size_t step_of(std::uint32_t op);
-    std::uint32_t of_ranges(std::uint32_t op);
+    std::size_t step_at(std::int64_t host_ns);
+    std::int64_t begin_of(std::size_t step) const;
+    found_part of_ranges(std::uint32_t op);
     std::uint32_t phase_of(std::uint32_t op);
     std::uint32_t range_of(std::uint32_t op, std::size_t step);
+    found_part numbered_part(std::uint32_t range);
     bool is_step(const timeline_range& range);
     std::uint32_t numbered(const timeline_range& range);
     std::uint32_t numbered(std::string text);

@@ -16,7 +16,7 @@ constexpr advice_line allocation_advice[] = {
     {written_with::torch,
      "PyTorch: no torch.cuda.empty_cache() in the loop; batches of one shape; "
      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True against fragmentation",
-     "no torch.cuda.empty_cache() in the loop; batches of one shape"},
+     "no torch.cuda.empty_cache() in the loop"},
     {written_with::jax, "JAX: leave XLA_PYTHON_CLIENT_PREALLOCATE on", "XLA_PYTHON_CLIENT_PREALLOCATE=true"},
     {written_with::any, "CUDA: allocate before the loop, or cudaMallocAsync from a pool with a release threshold",
      "allocate before the loop, or cudaMallocAsync"},

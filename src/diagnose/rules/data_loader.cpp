@@ -19,7 +19,7 @@ constexpr advice_line data_loader_advice[] = {
      "DataLoader(num_workers=4, persistent_workers=True)"},
     {written_with::jax,
      "JAX: prefetch batches to the GPU while it computes (a queue of jax.device_put in a thread, or grain, tf.data)",
-     "prefetch batches in a thread: jax.device_put, grain, tf.data"},
+     "prefetch in a thread: jax.device_put, grain, tf.data"},
     {written_with::any, "Any: prepare the next batch in another thread or process while the GPU computes this one",
      "prepare the next batch in another thread or process"},
 };

@@ -17,7 +17,7 @@ constexpr advice_line host_code_advice[] = {
     {written_with::any,
      "Move it out of the step, into another thread or process, or let it run while the GPU computes (launch first, "
      "then log, save and prepare)",
-     "move it out of the step, or launch the GPU's work before it"},
+     "move it out of the step, or launch GPU work before it"},
     {written_with::torch,
      "PyTorch: a range around parts of it (torch.cuda.nvtx.range) shows which part it is; py-spy shows the lines"},
     {written_with::jax,

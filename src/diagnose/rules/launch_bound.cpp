@@ -55,7 +55,7 @@ constexpr advice_line launch_bound_advice[] = {
      "PyTorch: fewer, larger kernels: torch.compile, fused=True or foreach=True optimizers, a larger batch"},
     {written_with::jax,
      "JAX: one jax.jit around the whole step; lax.scan over steps; XLA_FLAGS=--xla_gpu_enable_command_buffer",
-     "one jax.jit around the whole step, or lax.scan over steps"},
+     "one jax.jit around the step, or lax.scan over steps"},
     {written_with::any, "CUDA: capture the stretch into a CUDA graph", "capture the stretch into a CUDA graph"},
 };
 

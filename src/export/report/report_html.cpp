@@ -14,6 +14,7 @@
 #include "export/report/cell_text.hpp"
 #include "export/report/finding_lines.hpp"
 #include "export/report/report_writer.hpp"
+#include "export/report/screen/first_screen.hpp"
 #include "export/report/shown_document.hpp"
 #include "export/report/text_table.hpp"
 
@@ -52,15 +53,6 @@ std::string with_depth(std::string_view text) {
 
 std::string paragraph(std::string_view line) { return "<p>" + with_depth(line) + "</p>\n"; }
 
-// REQUIRES: `text` ends with a newline, or is empty.
-std::string paragraphs_of(std::string_view text) {
-    std::string out;
-    for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-        out += paragraph(text.substr(0, end));
-    }
-    return out;
-}
-
 std::string cell_html(std::string_view tag, const table_column& column, std::string_view text) {
     const std::string_view side = column.holds == quantity::text ? "left" : "right";
     return fmt::format("<{0} style=\"text-align:{1}\">{2}</{0}>", tag, side, with_depth(text));
@@ -86,10 +78,8 @@ std::string rows_html(const table& made, const time_unit& unit) {
     return out + "</tbody>\n</table>\n";
 }
 
-std::string block_html(const answer_block& block, const text_layout& layout) {
-    if (!block.step && !block.answer) return {};
-    return paragraphs_of(answer_text(block, layout)) + paragraphs_of(gains_text(block, layout));
-}
+// It is the first screen.
+std::string block_html(const answer_block& /*block*/, const text_layout& /*layout*/) { return {}; }
 
 std::string lines_html(const std::vector<std::string>& lines) {
     std::string out;
@@ -126,6 +116,8 @@ public:
         if (!capture.windows.empty()) out_ += paragraph(capture.windows);
         if (capture.selection) out_ += paragraph(line_of_selection(capture));
         out_ += lines_html(lines_above(capture));
+        const std::vector<std::string> screen = first_screen(document, {});
+        if (!screen.empty()) out_ += "<pre>" + escaped(fmt::format("{}", fmt::join(screen, "\n"))) + "</pre>\n";
         for (const report_part& part : document.parts) {
             for (const report_block& block : part.blocks) {
                 out_ += std::visit([this](const auto& held) { return block_html(held, layout_); }, block);

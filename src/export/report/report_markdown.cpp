@@ -17,6 +17,7 @@
 #include "export/report/finding_lines.hpp"
 #include "export/report/name_cut.hpp"
 #include "export/report/report_writer.hpp"
+#include "export/report/screen/first_screen.hpp"
 #include "export/report/shown_document.hpp"
 #include "export/report/text_table.hpp"
 
@@ -33,15 +34,6 @@ std::string markdown(std::string_view text) {
     for (const char c : text) {
         if (std::string_view("\\`*_[]<>|~&$").find(c) != std::string_view::npos) out += '\\';
         out += c;
-    }
-    return out;
-}
-
-// REQUIRES: `text` ends with a newline.
-std::vector<std::string_view> lines_in(std::string_view text) {
-    std::vector<std::string_view> out;
-    for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-        out.push_back(text.substr(0, end));
     }
     return out;
 }
@@ -122,6 +114,8 @@ public:
         if (!capture.windows.empty()) out_ += '\n' + markdown(capture.windows) + '\n';
         if (capture.selection) out_ += '\n' + markdown(line_of_selection(capture)) + '\n';
         add_list(lines_above(capture));
+        const std::vector<std::string> screen = first_screen(document, {});
+        if (!screen.empty()) out_ += fmt::format("\n```text\n{}\n```\n", fmt::join(screen, "\n"));
         for (const report_part& part : document.parts) {
             for (const report_block& block : part.blocks) {
                 std::visit([this](const auto& held) { add_block(held); }, block);
@@ -135,11 +129,7 @@ public:
     std::string text() const override { return out_; }
 
 private:
-    void add_block(const answer_block& block) {
-        if (!block.step && !block.answer) return;
-        add_list(lines_in(answer_text(block, {.width = any_width})));
-        add_list(lines_in(gains_text(block, {.width = any_width})));
-    }
+    void add_block(const answer_block& /*block*/) {}  // it is the first screen
     void add_block(const text_block& block) { add_list(block.paragraphs); }
     void add_block(const findings_block& block) { add_list(finding_lines(block)); }
     void add_block(const table& block) {

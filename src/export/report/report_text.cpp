@@ -14,6 +14,7 @@
 #include "base/json_text.hpp"
 #include "export/report/cell_text.hpp"
 #include "export/report/finding_lines.hpp"
+#include "export/report/screen/first_screen.hpp"
 #include "export/report/shown_document.hpp"
 #include "export/report/text_style.hpp"
 #include "export/report/text_table.hpp"
@@ -26,12 +27,25 @@ std::string line_text(const std::string& line, const text_layout& layout) {
     return layout.wrap_lines ? wrapped(line, layout.width, "  ") : line + '\n';
 }
 
-std::string title_text(const capture_heading& capture, const text_layout& layout) {
+std::string facts_text_of(const std::vector<std::string>& lines, const text_layout& layout) {
+    std::string out;
+    for (const std::string& line : lines) {
+        const auto role = line.starts_with("warning: ") ? text_role::warning : text_role::plain;
+        out += styled(line_text(line, layout), role, layout.color);
+    }
+    return out;
+}
+
+// `has_warnings`: they stand above it already.
+std::string title_text(const capture_heading& capture, const text_layout& layout, bool has_warnings = false) {
     std::string out = styled(terminal_safe(capture.title), text_role::heading, layout.color) + '\n';
     if (!capture.command.empty()) out += shortened("$ " + terminal_safe(capture.command), layout.width) + '\n';
     if (!capture.windows.empty()) out += capture.windows + '\n';
     if (capture.selection) out += wrapped(line_of_selection(capture), layout.width, "  ");
-    return out + facts_text(capture, layout);
+    if (!has_warnings) return out + facts_text(capture, layout);
+    capture_heading rest = capture;
+    rest.warnings.clear();
+    return out + facts_text(rest, layout);
 }
 
 // Its further lines stand two cells deeper than the first.
@@ -109,12 +123,7 @@ std::string body_text(const table& of, const text_layout& layout) {
 }  // namespace
 
 std::string facts_text(const capture_heading& capture, const text_layout& layout) {
-    std::string out;
-    for (const std::string& line : lines_above(capture)) {
-        const auto role = line.starts_with("warning: ") ? text_role::warning : text_role::plain;
-        out += styled(line_text(line, layout), role, layout.color);
-    }
-    return out;
+    return facts_text_of(lines_above(capture), layout);
 }
 
 std::string table_text(const table& of, const text_layout& layout) {
@@ -153,10 +162,8 @@ std::string notes_text(const report_document& document, const text_layout& layou
 
 namespace {
 
-std::string block_text(const answer_block& block, const text_layout& layout) {
-    if (!block.step && !block.answer) return {};
-    return '\n' + answer_text(block, layout) + gains_text(block, layout);
-}
+// It is the first screen.
+std::string block_text(const answer_block& /*block*/, const text_layout& /*layout*/) { return {}; }
 std::string paragraphs_text(const std::vector<std::string>& paragraphs, const text_layout& layout) {
     std::string out = "\n";
     for (const std::string& line : paragraphs) out += paragraph_text(line, layout);
@@ -178,8 +185,41 @@ std::string document_text(const report_document& whole, const text_layout& layou
     return shown_text(shown_document(whole, layout.shown), layout);
 }
 
+namespace {
+
+// By the first words of the screen's lines, which do not change.
+text_role role_of(std::string_view line) {
+    if (line.starts_with("warning: ")) return text_role::warning;
+    if (line.starts_with("prof  ") || line.starts_with("next: ")) return text_role::note;
+    const bool is_head = line.starts_with("Step  ") || line.starts_with("Possible gains");
+    return is_head ? text_role::heading : text_role::plain;
+}
+
+}  // namespace
+
+screen_layout screen_layout_of(const text_layout& layout) {
+    constexpr std::size_t widest = 120;
+    return {.width = std::min(layout.width, widest),
+            .lines = layout.lines,
+            .is_ascii = layout.is_ascii,
+            .color = layout.color};
+}
+
+std::string screen_text(const std::vector<std::string>& lines, const text_layout& layout) {
+    std::string out;
+    for (const std::string& line : lines) out += styled(line, role_of(line), layout.color) + '\n';
+    return out;
+}
+
 std::string shown_text(const report_document& document, const text_layout& layout) {
-    std::string out = title_text(document.capture, layout);
+    const bool has_screen = has_first_screen(document);
+    std::string out;
+    if (has_screen) {
+        out = screen_text(first_screen(document, screen_layout_of(layout)), layout);
+        if (layout.only_screen) return out;
+        out += '\n';
+    }
+    out += title_text(document.capture, layout, has_screen);
     for (const report_part& part : document.parts) {
         for (const report_block& block : part.blocks) {
             out += std::visit([&](const auto& held) { return block_text(held, layout); }, block);

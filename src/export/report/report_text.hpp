@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/steps/step_figures.hpp"
+#include "export/report/screen/screen_table.hpp"
 #include "report/report_document.hpp"
 #include "report/table.hpp"
 
@@ -21,6 +22,9 @@ struct text_layout {
     bool legend = true;                     // lines that explain the columns, and name those left out
     std::optional<std::int64_t> unit_ns{};  // all tables have the unit for this time; else each has its own
     bool color = false;                     // headings, warnings and notes look different in a terminal
+    std::size_t lines = SIZE_MAX;           // of the first screen
+    bool only_screen = false;               // where a document has a first screen, nothing else of it
+    bool is_ascii = false;                  // no character of the first screen's own is outside ASCII
     bool wrap_lines = false;                // warnings and notes are lines of `width`, as a terminal would break words
     shown_limits shown{};                   // of each table
 };
@@ -32,12 +36,11 @@ std::string document_text(const report_document& document, const text_layout& la
 std::string shown_text(const report_document& document, const text_layout& layout);
 
 // Parts of it.
+screen_layout screen_layout_of(const text_layout& layout);
+// The lines of a first screen in their colours.
+std::string screen_text(const std::vector<std::string>& lines, const text_layout& layout);
 // What must be known before the numbers: warnings, and what was recorded.
 std::string facts_text(const capture_heading& capture, const text_layout& layout);
-// What a step takes, and where its time goes; without steps, where the recorded time goes; "" if nothing is known.
-std::string answer_text(const answer_block& block, const text_layout& layout);
-// The changes that would gain most; "" where the steps were not diagnosed.
-std::string gains_text(const answer_block& answer, const text_layout& layout);
 std::string table_text(const table& of, const text_layout& layout);
 // What a table of this width needs below it: the columns that it has no space for, and sentences on those it shows.
 struct table_explanation {

@@ -14,6 +14,7 @@
 #include "export/report/common_lines.hpp"
 #include "export/report/report_text.hpp"
 #include "export/report/report_writer.hpp"
+#include "export/report/screen/first_screen.hpp"
 #include "export/report/shown_document.hpp"
 #include "report/process_overview.hpp"
 
@@ -50,6 +51,10 @@ public:
         for (const report_document& document : documents_) processes.push_back(document.capture.process);
         std::vector<bool> shown(documents_.size(), true);
         if (outline_) shown = processes_with_tables(processes, most_tables);
+        std::vector<const report_document*> all;
+        for (const report_document& document : documents_) all.push_back(&document);
+        const std::string screen = screen_text(job_screen(all, screen_layout_of(layout_)), layout_);
+        if (!screen.empty() && layout_.only_screen) return screen;
 
         const table overview = process_overview(processes);
         text_layout layout = layout_;
@@ -61,7 +66,8 @@ public:
             if (shown[i]) with_tables.push_back(documents_[i]);
         }
         const std::string common = take_common_lines(with_tables, layout);
-        std::string out = table_text(overview, layout_with_legend);
+        std::string out = screen.empty() ? screen : screen + '\n';
+        out += table_text(overview, layout_with_legend);
         auto next = with_tables.begin();
         for (std::size_t i = 0; i < documents_.size(); ++i) {
             out += shown[i] ? '\n' + shown_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);

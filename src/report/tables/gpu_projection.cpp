@@ -509,6 +509,8 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
     report_part out;
     std::vector<no_range_work> no_range;
     std::optional<step_breakdown> broken_down;
+    std::optional<step_table> where;
+    std::optional<run_parts> run;
     run_both(
         input.may_use_threads,
         [&] {
@@ -517,8 +519,14 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
             no_range = largest_without_range(shown.data(), shown.att(), input);
             if (!no_range.empty()) out.reading_notes.push_back(no_range_note(no_range));
         },
-        [&] { broken_down = breakdown_of(shown, input); });
+        [&] {
+            broken_down = breakdown_of(shown, input);
+            where = step_table_of(shown, input);
+            run = run_parts_of(shown, input);
+        });
     auto& answer = *block_in<answer_block>(out);
+    answer.where = std::move(where);
+    answer.run = run;
     answer.no_range = std::move(no_range);
     if (broken_down) answer.answer = answer_of(std::move(*broken_down), input.call_name);
     if (answer.answer && has_xla_ranges(shown.data())) {

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// To which row of the table of a step an operation, or a moment of the host, belongs: the part of its step
+// (step_parts.hpp), of the phases of a jitted function that of its execution; in a capture with phases, of what is in
+// none, the outermost of the program's ranges inside the step. A row has the name that its range has in the table of
+// ranges (row_tree.hpp). A range of the program around a phase that takes nearly all of it is the phase's row, under
+// the program's name. One thread; memory linear in the names of rows beside that of the tree.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/attribution/attribution.hpp"
+#include "analysis/breakdown/code_places.hpp"
+#include "analysis/projection/row_tree.hpp"
+#include "analysis/steps/step_parts.hpp"
+#include "analysis/steps/step_search.hpp"
+#include "analysis/steps/whole_steps.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+class step_rows {
+public:
+    static constexpr std::uint32_t rest = 0;  // the row of what is in none
+    // Further ones are one row, "other ranges".
+    static constexpr std::size_t most_rows = 4'096;
+
+    struct found_row {
+        std::uint32_t row = rest;
+        std::uint32_t range = npos;  // the one that makes it the row
+        std::uint32_t node = npos;   // its node in the tree
+    };
+
+    // The arguments must outlive it.
+    step_rows(const timeline& data, const attribution& att, const whole_steps& of, code_places& where,
+              const row_tree& tree);
+
+    // Cost: the depth of the operation's ranges.
+    found_row of_op(std::uint32_t op);
+    // Of what the host does at `at_ns`, while `range` is the innermost one; npos: in none.
+    found_row on_host(std::uint32_t range, std::int64_t at_ns);
+
+    std::size_t size() const noexcept { return names_.size(); }
+    const std::string& name(std::uint32_t row) const { return names_[row]; }
+
+private:
+    // The latest answer for these ranges in this step.
+    struct known_row {
+        std::uint32_t open = npos;
+        std::uint32_t adopted_open = npos;
+        std::size_t step = SIZE_MAX;
+        found_row found{};
+    };
+
+    void take_names_of_the_program();
+    void name_phase(std::uint32_t phase, std::uint32_t range);
+    std::uint32_t outermost_around(std::uint32_t range, std::size_t step);
+    found_row find(std::uint32_t op, std::size_t step);
+    std::int64_t begin_of(std::size_t step) const;
+    std::uint32_t execution_around(std::uint32_t range) const;
+    std::uint32_t node_of_range(std::uint32_t range) const;
+    std::uint32_t node_of_replayed(std::uint32_t op, std::uint32_t range) const;
+    std::uint32_t row_of(std::uint32_t range, std::uint32_t node);
+    std::uint32_t numbered(std::string_view name);
+
+    // Of a phase and a range of the program around it, that much of the time must be in the phase, in nine of ten.
+    static constexpr double share_of_phase = 0.95;
+    static constexpr double share_of_calls = 0.9;
+
+    const timeline& data_;
+    const attribution& att_;
+    const whole_steps& steps_;
+    code_places& where_;
+    const row_tree& tree_;
+    step_parts parts_;
+    step_search step_at_;
+    std::array<known_row, 64> of_ops_;
+    std::array<known_row, 64> on_host_;
+    std::vector<std::string> names_{std::string()};
+    std::unordered_map<std::string, std::uint32_t> numbers_;
+    std::unordered_map<std::uint32_t, std::uint32_t> by_node_;
+};
+
+}  // namespace prof

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first screen of a capture: how long a step is, where it goes, what would shorten it, and what to type next, in as
+// many lines as there are. docs/guide/screen.md describes it. A pure function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "export/report/screen/screen_table.hpp"
+#include "report/report_document.hpp"
+
+namespace prof {
+
+// Lines of at most layout.width cells, at most layout.lines of them; none if the document has no answer. The order of
+// its blocks and their first words do not change. Fewer lines mean fewer rows and gains, and never other numbers.
+std::vector<std::string> first_screen(const report_document& document, const screen_layout& layout);
+
+// The screen of a job: a row for each of its processes with GPU work (if none has any, for each with steps), and how
+// they differ. None if fewer than two documents have a first screen.
+std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout);
+
+// Pieces of both.
+// The answer of the document; null: it has none.
+const answer_block* answer_in(const report_document& document) noexcept;
+// The command line as it was typed, without the directories of the interpreter and of the program.
+std::string short_command(const capture_heading& capture);
+// "15 %" of 152; with one decimal if that is wanted.
+std::string percent_text(std::int64_t tenths, bool has_decimal);
+// "launches in backward, forward and 3 more (rough)", in at most `width` cells: names of places give way.
+std::string gain_text(const priced_change& gain, std::size_t width);
+// "prof  WHAT                 RIGHT"
+std::string head_line(std::string what, const std::string& right_text, std::size_t width);
+
+// Whether the document has what the first screen is made of.
+bool has_first_screen(const report_document& document) noexcept;
+
+}  // namespace prof

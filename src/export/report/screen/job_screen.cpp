@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// The screen of a job of several processes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/display_text.hpp"
+#include "base/json_text.hpp"
+#include "export/report/screen/first_screen.hpp"
+#include "export/report/screen/screen_numbers.hpp"
+
+namespace prof {
+namespace {
+
+constexpr double alike_means = 0.02;     // of the step: all ranks' means lie within it
+constexpr double alike_parts = 0.05;     // of the step: idle time and communication
+constexpr std::size_t most_members = 8;  // each has a row of its own up to this number
+constexpr std::size_t most_named = 3;    // of more, so many that wait least
+
+constexpr std::array<std::string_view, 4> titles{"computing", "communication", "copies", "idle"};
+constexpr std::size_t communication_part = 1;
+constexpr std::size_t idle_part = 3;
+
+struct member {
+    const report_document* document = nullptr;
+    const answer_block* answer = nullptr;
+    double step_ns = 0;
+    std::array<double, 4> parts{};  // of a step, by titles
+    std::int64_t whole = 0;         // as it is printed, in quanta, and what it consists of
+    std::vector<std::int64_t> cells{};
+
+    void print_in(const screen_unit& unit, bool has_gpu) {
+        whole = unit.quanta(step_ns);
+        cells = apportioned(parts, has_gpu ? whole : 0);
+    }
+
+    std::string label(bool has_hosts, bool is_of_several) const {
+        const captured_process& process = document->capture.process;
+        std::string out;
+        if (is_of_several) out = terminal_safe(process.program) + " ";
+        if (process.rank) {
+            out += fmt::format("rank {}", *process.rank);
+        } else if (process.pid) {
+            out += fmt::format("pid {}", *process.pid);
+        } else if (out.empty()) {
+            out = terminal_safe(document->capture.path);
+        }
+        if (has_hosts) out += ", host " + terminal_safe(process.host);
+        return out;
+    }
+};
+
+member member_of(const report_document& document) {
+    member out{.document = &document, .answer = answer_in(document)};
+    const step_table& of = *out.answer->where;
+    const double count =
+        static_cast<double>(std::max<std::uint64_t>(of.steps, 1)) * std::max<std::uint32_t>(of.devices, 1);
+    for (const step_table_row& row : of.rows) {
+        for (std::size_t i = 0; i < step_column_count; ++i) {
+            const auto use = static_cast<step_column>(i);
+            const std::size_t part = is_idle(use) ? idle_part : i;
+            out.parts[part] += static_cast<double>(row.ns[i]) / count;
+        }
+    }
+    out.step_ns = of.devices == 0 ? static_cast<double>(of.cpu_ns) / count : static_cast<double>(of.wall_ns) / count;
+    return out;
+}
+
+class job {
+public:
+    job(const std::vector<const report_document*>& documents, const screen_layout& layout)
+        : all_(documents), layout_(layout) {
+        for (const report_document* const each : documents) {
+            if (!has_first_screen(*each)) continue;
+            member one = member_of(*each);
+            (one.answer->where->devices != 0 ? members_ : without_gpu_).push_back(one);
+        }
+        if (members_.empty()) {
+            std::erase_if(without_gpu_, [](const member& each) { return !each.answer->where->has_steps; });
+            std::swap(members_, without_gpu_);
+        }
+        std::set<std::string> commands;
+        std::set<std::string> hosts;
+        for (const member& each : members_) {
+            commands.insert(each.document->capture.process.program);
+            hosts.insert(each.document->capture.process.host);
+        }
+        is_of_several_ = commands.size() > 1;
+        has_hosts_ = hosts.size() > 1;
+        for (const member& each : members_) {
+            mean_.step_ns += each.step_ns / static_cast<double>(members_.size());
+            for (std::size_t i = 0; i < titles.size(); ++i) {
+                mean_.parts[i] += each.parts[i] / static_cast<double>(members_.size());
+            }
+        }
+        unit_ = screen_unit::for_step(mean_.step_ns);
+        if (members_.empty()) return;
+        for (member& each : members_) each.print_in(unit_, has_gpu());
+        mean_.print_in(unit_, has_gpu());
+        order();
+    }
+
+    bool has_members() const noexcept { return members_.size() > 1; }
+
+    std::vector<std::string> lines() const {
+        std::vector<std::string> out{prof_line()};
+        for (std::string& line : warning_lines()) out.push_back(std::move(line));
+        out.push_back(step_line());
+        if (has_gpu() && !is_of_several_) out.push_back(gpu_line());
+        if (!is_of_several_) out.push_back(ranks_line());
+        out.emplace_back();
+        for (std::string& line : table_lines()) out.push_back(std::move(line));
+        const std::vector<std::string> gains = gain_lines();
+        if (!gains.empty()) out.emplace_back();
+        out.insert(out.end(), gains.begin(), gains.end());
+        if (const std::string line = next_line(); !line.empty()) out.push_back(line);
+        for (std::string& line : out) line = beginning_of(line, layout_.width);
+        if (out.size() > layout_.lines) {  // a very low terminal: from the head and the end
+            out.erase(out.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(layout_.lines, 2) - 1),
+                      out.end() - 1);
+        }
+        return out;
+    }
+
+private:
+    bool has_gpu() const noexcept { return members_.front().answer->where->devices != 0; }
+    bool communicates() const noexcept {
+        return std::any_of(members_.begin(), members_.end(), [&](const member& each) {
+            return each.parts[communication_part] >= alike_means * mean_.step_ns;
+        });
+    }
+
+    // The one for which the others wait communicates least; without communication by rank.
+    void order() {
+        const bool by_communication = communicates();
+        std::stable_sort(members_.begin(), members_.end(), [&](const member& a, const member& b) {
+            if (by_communication) return a.parts[communication_part] < b.parts[communication_part];
+            return a.document->capture.process.rank < b.document->capture.process.rank;
+        });
+    }
+
+    std::string prof_line() const {
+        std::map<std::string, std::size_t> gpus;
+        std::set<std::string> hosts;
+        for (const member& each : members_) {
+            hosts.insert(each.document->capture.process.host);
+            const std::vector<std::string>& names = each.document->capture.process.gpus;
+            gpus[names.empty() || names.front().empty() ? "GPU" : names.front()] += each.answer->where->devices;
+        }
+        std::string right_text = fmt::format("{} {}", members_.size(),
+                                             is_of_several_ ? "programs"
+                                             : has_ranks()  ? "ranks"
+                                                            : "processes");
+        if (hosts.size() > 1) right_text += fmt::format(" on {} hosts", hosts.size());
+        if (has_gpu()) {
+            for (const auto& [name, count] : gpus) right_text += fmt::format(", {} x {}", count, terminal_safe(name));
+        } else {
+            right_text += ", no GPU";
+        }
+        std::string what = short_command(members_.front().document->capture);
+        if (is_of_several_) what += " and others";
+        const std::size_t workers = all_.size() - members_.size();
+        if (workers != 0) what += fmt::format(", and {} worker{}", workers, workers == 1 ? "" : "s");
+        return head_line(std::move(what), right_text, layout_.width);
+    }
+    bool has_ranks() const noexcept {
+        return std::all_of(members_.begin(), members_.end(),
+                           [](const member& each) { return each.document->capture.process.rank.has_value(); });
+    }
+
+    std::vector<std::string> warning_lines() const {
+        std::map<std::string, std::size_t> counts;
+        for (const report_document* const each : all_) {
+            for (const std::string& warning : each->capture.warnings) ++counts[warning];
+        }
+        std::vector<std::string> out;
+        for (const auto& [warning, count] : counts) {
+            if (out.size() == 2) {
+                out.push_back(fmt::format("{} more warnings: prof report --full", counts.size() - 2));
+                break;
+            }
+            out.push_back(fmt::format("warning: {}{}", terminal_safe(warning),
+                                      count == 1 ? "" : fmt::format(" (in {} processes)", count)));
+        }
+        return out;
+    }
+
+    std::string step_line() const {
+        std::int64_t least_ns = INT64_MAX;
+        std::int64_t longest_ns = 0;
+        std::uint64_t fewest = UINT64_MAX;
+        std::uint64_t most = 0;
+        bool has_steps = true;
+        for (const member& each : members_) {
+            if (!each.answer->step) {
+                has_steps = false;
+                continue;
+            }
+            least_ns = std::min(least_ns, each.answer->step->min_ns);
+            longest_ns = std::max(longest_ns, each.answer->step->max_ns);
+            fewest = std::min(fewest, each.answer->step->steps);
+            most = std::max(most, each.answer->step->steps);
+        }
+        if (!has_steps)
+            return "Step  not found in all processes: --step-range NAME names one; the table is of all time";
+        const std::string count = fewest == most
+                                      ? with_thousands(most)
+                                      : fmt::format("{} to {}", with_thousands(fewest), with_thousands(most));
+        return fmt::format("Step  {}, mean of {} on each of {} {} ({} to {})", text_with_unit(mean_.step_ns), count,
+                           members_.size(), has_ranks() ? "ranks" : "processes", text(static_cast<double>(least_ns)),
+                           text(static_cast<double>(longest_ns)));
+    }
+
+    double least_mean() const { return std::min_element(members_.begin(), members_.end(), by_mean)->step_ns; }
+    double longest_mean() const { return std::max_element(members_.begin(), members_.end(), by_mean)->step_ns; }
+    static bool by_mean(const member& a, const member& b) noexcept { return a.step_ns < b.step_ns; }
+
+    std::string gpu_line() const {
+        const double busy_ns = mean_.parts[0] + mean_.parts[1] + mean_.parts[2];
+        const std::int64_t whole = mean_.whole;
+        const std::int64_t busy = whole - mean_.cells[idle_part];
+        const auto tenths = static_cast<std::int64_t>(mean_.step_ns > 0 ? 1000 * busy_ns / mean_.step_ns + 0.5 : 0);
+        std::string out = fmt::format("GPUs  busy {} ({})", unit_.with_unit(busy), percent_text(tenths, false));
+        if (mean_.parts[communication_part] >= alike_means * mean_.step_ns) {
+            out += fmt::format(", of it {} communication", unit_.text(mean_.cells[communication_part]));
+        }
+        return out + fmt::format("; idle {} ({})", unit_.with_unit(whole - busy),
+                                 percent_text(1000 - (tenths + 5) / 10 * 10, false));
+    }
+
+    std::string ranks_line() const {
+        const auto extent = [&](auto&& value) {
+            double least = value(members_.front());
+            double most = least;
+            for (const member& each : members_) {
+                least = std::min(least, value(each));
+                most = std::max(most, value(each));
+            }
+            return std::pair(least, most);
+        };
+        const auto means = extent([](const member& each) { return each.step_ns; });
+        const auto idle = extent([](const member& each) { return each.parts[idle_part]; });
+        const auto communication = extent([](const member& each) { return each.parts[communication_part]; });
+        const bool has_alike_parts = idle.second - idle.first <= alike_parts * mean_.step_ns &&
+                                     communication.second - communication.first <= alike_parts * mean_.step_ns;
+        const std::string_view who = has_ranks() ? "Ranks" : "All  ";
+        if (means.second - means.first <= alike_means * mean_.step_ns && has_alike_parts) {
+            return fmt::format("{} are alike: means from {} to {}", who, text(means.first),
+                               text_with_unit(means.second));
+        }
+        if (!communicates()) {
+            return fmt::format("{} differ: means from {} to {}", who, text(means.first), text_with_unit(means.second));
+        }
+        return fmt::format(
+            "{} {} waits least: {} of communication, the others {} to {}", who,
+            members_.front().label(has_hosts_, false), unit_.with_unit(members_.front().cells[communication_part]),
+            unit_.text(members_[1].cells[communication_part]), unit_.text(members_.back().cells[communication_part]));
+    }
+
+    std::vector<std::string> table_lines() const {
+        std::vector<std::pair<std::string, member>> rows;
+        const std::size_t named = members_.size() <= room_for_members() ? members_.size() : most_named;
+        for (std::size_t i = 0; i < named; ++i) {
+            rows.emplace_back(members_[i].label(has_hosts_, is_of_several_), members_[i]);
+        }
+        if (named < members_.size()) {
+            member others;
+            const auto count = static_cast<double>(members_.size() - named);
+            for (std::size_t i = named; i < members_.size(); ++i) {
+                others.step_ns += members_[i].step_ns / count;
+                for (std::size_t part = 0; part < titles.size(); ++part) {
+                    others.parts[part] += members_[i].parts[part] / count;
+                }
+            }
+            others.print_in(unit_, has_gpu());
+            rows.emplace_back(fmt::format("mean of {} others", members_.size() - named), others);
+        }
+        if (!is_of_several_)
+            rows.emplace_back(fmt::format("mean of {} {}", members_.size(), has_ranks() ? "ranks" : "processes"),
+                              mean_);
+
+        std::vector<std::size_t> columns;
+        for (std::size_t i = 0; i < titles.size(); ++i) {
+            if (has_gpu() && mean_.parts[i] > 0) columns.push_back(i);
+        }
+        std::size_t name_width = 12;
+        for (const auto& [name, of] : rows) name_width = std::max(name_width, display_width(name));
+        name_width = std::min(name_width, layout_.width > 60 ? layout_.width - 50 : 12);
+        const std::size_t number = std::max<std::size_t>(display_width(text(mean_.step_ns)) + 1, 6) + 2;
+        const auto padded = [&](std::string_view name) {
+            std::string out = shortened(name, name_width);
+            return out + std::string(name_width - std::min(name_width, display_width(out)), ' ');
+        };
+        std::vector<std::string> out;
+        if (!columns.empty()) out.push_back(std::string(name_width + number, ' ') + "  GPU, what it does");
+        std::string head = padded(fmt::format("{} a step", unit_.name)) + right_aligned("time", number);
+        for (const std::size_t part : columns) {
+            head += right_aligned(titles[part], std::max(number, titles[part].size() + 2));
+        }
+        out.push_back(std::move(head));
+        for (const auto& [name, of] : rows) {
+            std::string line = padded(name) + right_aligned(unit_.text(of.whole), number);
+            for (const std::size_t part : columns) {
+                line += right_aligned(unit_.text(of.cells[part]), std::max(number, titles[part].size() + 2));
+            }
+            out.push_back(std::move(line));
+        }
+        return out;
+    }
+    std::size_t room_for_members() const noexcept {
+        return layout_.lines == SIZE_MAX ? std::max<std::size_t>(most_members, 64) : most_members;
+    }
+
+    // The same change on several ranks is one line, with the largest gain.
+    std::vector<std::string> gain_lines() const {
+        struct change {
+            const priced_change* gain = nullptr;
+            std::string who{};
+            std::size_t ranks = 0;
+        };
+        std::vector<change> changes;
+        std::map<std::string, std::size_t> places;
+        for (const member& each : members_) {
+            if (!each.answer->gains) continue;
+            for (const priced_change& gain : each.answer->gains->dearest) {
+                // How much of it is waiting, one rank does not show.
+                if (gain.rule == "communication" || gain.is_rough || gain.changes_results) continue;
+                const auto [known, is_new] = places.try_emplace(
+                    gain.noun + "\n" + (gain.places.empty() ? "" : gain.places.front()), changes.size());
+                if (is_new) changes.push_back({&gain, each.label(false, is_of_several_), 0});
+                change& of = changes[known->second];
+                ++of.ranks;
+                if (gain.gain_ns <= of.gain->gain_ns) continue;
+                of.gain = &gain;
+                of.who = each.label(false, is_of_several_);
+            }
+        }
+        if (changes.empty()) return {};
+        std::stable_sort(changes.begin(), changes.end(),
+                         [](const change& a, const change& b) { return a.gain->gain_ns > b.gain->gain_ns; });
+        std::vector<std::string> out{"Possible gains a step, of one process each"};
+        for (std::size_t i = 0; i < std::min<std::size_t>(changes.size(), 3); ++i) {
+            const change& of = changes[i];
+            const std::string who = of.ranks == 1 ? of.who
+                                    : of.ranks == members_.size() && !is_of_several_
+                                        ? "all"
+                                        : fmt::format("{} and {} more", of.who, of.ranks - 1);
+            out.push_back(fmt::format(
+                "{:>9} {}  {:>2.0f} %  {}: {}", text(of.gain->gain_ns), unit_.name, 100 * of.gain->share, who,
+                gain_text(*of.gain, layout_.width - std::min(layout_.width, 22 + display_width(who)))));
+            if (i == 0 && !of.gain->brief_advice.empty()) {
+                out.push_back(std::string(20, ' ') + "try " + of.gain->brief_advice);
+            }
+        }
+        return out;
+    }
+
+    std::string next_line() const {
+        const answer_block& answer = *members_.front().answer;
+        if (!answer.place || answer.place->empty()) return {};
+        return fmt::format("next: prof report{} ({})", *answer.place, members_.front().label(false, is_of_several_));
+    }
+
+    std::string text(double ns) const { return unit_.text(unit_.quanta(ns)); }
+    std::string text_with_unit(double ns) const { return unit_.with_unit(unit_.quanta(ns)); }
+
+    const std::vector<const report_document*>& all_;
+    const screen_layout& layout_;
+    std::vector<member> members_;
+    std::vector<member> without_gpu_;
+    member mean_;
+    screen_unit unit_{};
+    bool is_of_several_ = false;
+    bool has_hosts_ = false;
+};
+
+}  // namespace
+
+std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout) {
+    const auto shown = std::count_if(documents.begin(), documents.end(),
+                                     [](const report_document* each) { return has_first_screen(*each); });
+    if (shown < 2) return {};
+    const job made(documents, layout);
+    return made.has_members() ? made.lines() : std::vector<std::string>();
+}
+
+}  // namespace prof

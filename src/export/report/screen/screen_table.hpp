@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of the first screen: phases by what the GPU did, in numbers that add up as they are printed. Pure
+// functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/step_table/step_table.hpp"
+#include "export/report/screen/screen_numbers.hpp"
+#include "export/report/screen/screen_tree.hpp"
+
+namespace prof {
+
+struct screen_layout {
+    std::size_t width = 100;
+    std::size_t lines = SIZE_MAX;  // of the whole screen
+    bool is_ascii = false;         // else block elements and "×"
+    bool color = false;
+};
+
+// A column of GPU time.
+struct screen_column {
+    std::string title{};
+    std::vector<step_column> uses{};
+    bool is_idle = false;
+};
+
+// A row as it is printed, in quanta of the unit. Rows below another have busy columns only.
+struct screen_row {
+    std::string name{};
+    std::size_t depth = 0;
+    std::vector<std::int64_t> cells{};  // by column
+    std::vector<bool> is_blank{};       // by column: exactly nothing
+    std::int64_t time = 0;              // the sum of the cells; without GPU work that of the CPU
+    std::int64_t percent = 0;
+    std::int64_t cpu = 0;
+    std::int64_t waits = 0;
+    bool has_cpu = true;
+    std::uint64_t stands_for = 0;  // it is the sum of so many that are not shown
+};
+
+// What a step_table is as numbers, before it is known how many lines there are.
+class screen_numbers_of {
+public:
+    explicit screen_numbers_of(const step_table& of);
+
+    screen_unit unit;
+    double steps = 1;                                    // and GPUs: what a time of the table is divided by
+    std::int64_t whole = 0;                              // the step, in quanta
+    std::int64_t busy = 0;                               // of it; the rest is idle
+    std::int64_t cpu = 0;                                // how long the CPU was in a step
+    std::int64_t busy_tenths = 0;                        // of a percent of the step
+    std::array<std::int64_t, step_column_count> uses{};  // in all rows, in ns
+
+    double share(double ns) const noexcept { return wall_ns_ > 0 ? ns / wall_ns_ : 0; }
+    std::int64_t idle() const noexcept { return whole - busy; }
+
+private:
+    double wall_ns_ = 0;
+};
+
+// The word for a cause of idle time: "launches", "CPU code".
+std::string_view use_word(step_column use) noexcept;
+
+class screen_table {
+public:
+    // `lines`: for rows, without heads and sum.
+    screen_table(const step_table& of, const screen_layout& layout);
+
+    const screen_numbers_of& numbers() const noexcept { return numbers_; }
+    // The rows of 1 % of the step in time, or 2 % of the CPU's, and one for what is left.
+    std::size_t least_rows() const noexcept;
+    // All rows of the outermost level.
+    std::size_t all_rows() const noexcept { return tree_.size(); }
+    // The head, at most `rows` rows, and the sum, as lines. `may_open`: lines that are left show what rows consist of.
+    std::vector<std::string> lines(std::size_t rows, bool may_open) const;
+    std::size_t head_lines() const noexcept { return has_gpu() ? 2 : 1; }
+    // The step as one line, busy by phase, then idle by cause.
+    std::string bar() const;
+    // The dearest rows, for the line CPU: name and time.
+    const std::vector<screen_node>& tree() const noexcept { return tree_; }
+    bool has_gpu() const noexcept { return of_.devices != 0; }
+
+private:
+    struct choice;
+    std::vector<screen_row> choose(std::size_t rows, bool may_open) const;
+    std::vector<screen_row> level() const;
+    std::vector<screen_row> inside(const screen_node& node, const screen_row& parent) const;
+    void choose_columns();
+    std::size_t longest_name() const noexcept;
+    double weight(const screen_node& node) const noexcept;
+
+    const step_table& of_;
+    screen_layout layout_;
+    screen_numbers_of numbers_;
+    std::vector<screen_node> tree_;
+    std::vector<screen_column> columns_;
+};
+
+}  // namespace prof

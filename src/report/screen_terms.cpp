@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/screen_terms.hpp"
+
+namespace prof {
+namespace {
+
+constexpr screen_term terms[] = {
+    {"Step",
+     "One pass of the training loop. Its time is the mean of the steps that count: all but the warm-up and the "
+     "last one, which the end of the recording cuts. Behind it stand the shortest and the longest."},
+    {"GPU", "How much of a step at least one operation runs on the GPU (busy), and how much none does (idle)."},
+    {"CPU", "The thread of the program that runs the steps."},
+    {"Run",
+     "All that was recorded, in seconds: start-up until the first step, warm-up, the steps that count, what lies "
+     "between steps, and the end."},
+    {"start-up", "The time before the first step: imports, the model, the first batch."},
+    {"warm-up", "The first steps, which load libraries, compile and allocate. They count in no figure of a step."},
+    {"end", "The time after the last step."},
+    {"between", "Time between steps that belongs to none: an evaluation, a pause between windows."},
+    {"time", "GPU busy and idle while this row's work was next. The rows add up to the step."},
+    {"busy",
+     "The GPU runs an operation that this row has launched. Of several at once one that computes comes first, "
+     "then communication, then copies."},
+    {"computing", "The GPU runs kernels other than communication."},
+    {"comm", "The GPU communicates (NCCL and alike), and computes nothing meanwhile."},
+    {"communication", "The same as comm."},
+    {"copies", "The GPU copies or sets memory, and does nothing else meanwhile."},
+    {"idle", "The GPU runs nothing. The columns behind it are the causes."},
+    {"launches", "The CPU is launching the next operation: the call, and the short code between two launches."},
+    {"CPU code", "The CPU runs code that calls nothing of CUDA, and has launched nothing that could run."},
+    {"syncs", "The CPU waits for the GPU, or for a copy that returns when it is done, and has launched nothing else."},
+    {"unpinned copies", "The CPU copies from or to memory that is not page-locked."},
+    {"memory calls", "The CPU is in cudaMalloc, cudaFree or alike."},
+    {"compilation", "The CPU compiles, or captures a CUDA graph."},
+    {"short gaps", "Up to 50 us between operations that were launched in time."},
+    {"other", "Idle time of the causes without a column, and of causes that were not recorded."},
+    {"of it waits", "Part of the column CPU: in calls that wait for the GPU or for a copy."},
+    {"data loader", "The program fetches its next batch."},
+    {"rest of the step", "Time in the step that lies in no phase: loss, metrics, logging, code of the program's own."},
+    {"its own", "What a row has outside of the rows below it."},
+    {"×12", "Rows that are alike, in one: their times are added. forward ×2: it runs twice in a step."},
+    {"3 more", "The sum of rows that are not shown."},
+    {"Possible gains",
+     "How much shorter the mean step would be at most, if the cause were gone: the recorded "
+     "dependencies are replayed without it. Gains overlap and do not add up."},
+    {"rough", "A gain of low confidence."},
+    {"results change", "What is advised changes the numbers that the program computes."},
+};
+
+}  // namespace
+
+std::span<const screen_term> screen_terms() noexcept { return terms; }
+
+}  // namespace prof
