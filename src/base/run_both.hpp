@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two functions beside each other, on two threads. For commands, which have the machine to themselves.
+// Two functions beside each other, on two threads, and tasks that two threads divide among them. For commands, which
+// have the machine to themselves.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <exception>
+#include <functional>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/own_memory.hpp"
 
@@ -37,5 +43,42 @@ void run_both(bool on_two_threads, TOne&& one, TOther&& other) {
     }
     if (failure) std::rethrow_exception(failure);
 }
+
+// Tasks that one thread makes, and that both threads of run_both() may call: each task is called once, in no order.
+class shared_tasks {
+public:
+    // Whoever makes the tasks gives them with add_all(), or gives up by destroying it.
+    class maker {
+    public:
+        explicit maker(shared_tasks& to) : to_(to) {}
+        maker(const maker&) = delete;
+        maker& operator=(const maker&) = delete;
+        ~maker() { to_.finish(); }
+
+        void add_all(std::vector<std::function<void()>> tasks) {
+            to_.tasks_ = std::move(tasks);
+            to_.finish();
+        }
+
+    private:
+        shared_tasks& to_;
+    };
+
+    // Calls tasks until none is left. Waits for the maker. A task throws through it; the rest is for the other thread.
+    void work() {
+        has_all_.wait(false);
+        for (std::size_t at = next_++; at < tasks_.size(); at = next_++) tasks_[at]();
+    }
+
+private:
+    void finish() noexcept {
+        has_all_.store(true);
+        has_all_.notify_all();
+    }
+
+    std::vector<std::function<void()>> tasks_;
+    std::atomic<std::size_t> next_{0};
+    std::atomic<bool> has_all_{false};
+};
 
 }  // namespace prof

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace {
@@ -28,12 +29,11 @@ void use_huge_pages(void* block, std::size_t bytes) noexcept {
     static_cast<void>(madvise(static_cast<std::byte*>(block) + before, whole, MADV_HUGEPAGE));
 }
 
+// Blocks come from the heap and not from mappings of their own, which the kernel would clear anew for each, and the
+// heap is not given back before the command ends. All threads share one heap: others than the first are given back.
 // Other mallocs than glibc's may ignore it.
-[[maybe_unused]] const bool keeps_freed_memory = [] {
-    constexpr int largest_kept = 32 << 20;  // bytes of a block; glibc takes no more
-    constexpr int most_kept = 256 << 20;
-    return mallopt(M_MMAP_THRESHOLD, largest_kept) == 1 && mallopt(M_TRIM_THRESHOLD, most_kept) == 1;
-}();
+[[maybe_unused]] const bool keeps_freed_memory = mallopt(M_MMAP_MAX, 0) == 1 && mallopt(M_ARENA_MAX, 1) == 1 &&
+                                                 mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max()) == 1;
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -16,6 +18,7 @@
 #include "analysis/projection/used_frameworks.hpp"
 #include "analysis/quality/capture_notes.hpp"
 #include "base/display_text.hpp"
+#include "base/run_both.hpp"
 #include "base/statistics.hpp"
 #include "diagnose/examined_steps.hpp"
 #include "diagnose/finding_modules.hpp"
@@ -95,7 +98,7 @@ private:
 
 // It goes through the parts of the steps three times: for the groups of time and the length of the steps, for the
 // prices of all that may matter, and for what all findings have together. A part's graph and groups are made anew each
-// time, unless there is one part alone.
+// time, unless there is one part alone. With a second thread the next part's graph is made there meanwhile.
 class diagnostician {
 public:
     diagnostician(examined_steps& examined, const timeline& data, const attribution& att,
@@ -113,6 +116,7 @@ public:
                  .call_name = options.call_name},
           att_(att),
           original_(options.original != nullptr ? *options.original : data),
+          makes_ahead_(options.may_use_threads && examined.parts() > 1),
           out_(out) {
         if (!out.has_gpu_work) {
             parts_.emplace(data, att, examined.host, examined.where, examined.steps);
@@ -132,9 +136,10 @@ public:
     // What the replay says of the steps as they are. False: they have no length.
     bool look() {
         bool has_length = false;
-        for (std::size_t part = 0; part < examined_.parts(); ++part) {
-            with_part(part, [&](examined_part& of) { has_length |= add(of); });
-        }
+        with_parts([&](examined_part& of, std::size_t) {
+            has_length |= add(of);
+            return task_list{};
+        });
         input_.steps = out_.steps;
         out_.step_ns = input_.step_ns = out_.per_step(out_.wall_ns);
         return has_length;
@@ -166,6 +171,7 @@ public:
         path_shares path(examined_, att_, modules);
         std::vector<finding_modules> of_findings(found_.size());
         gain_request all;
+<<<<<<< HEAD
         for (std::size_t part = 0; part < examined_.parts(); ++part) {
             with_part(part, [&](examined_part& of) {
                 if (examined_.parts() > 1) {
@@ -188,6 +194,28 @@ public:
                 path.add(of.graph);
             });
         }
+=======
+        with_parts([&](examined_part& of, std::size_t part) {
+            if (examined_.parts() > 1) {
+                const auto [from_ns, to_ns] = times_of(of.graph);
+                modules.look_at(from_ns, to_ns);
+            }
+            auto together = std::make_shared<replay_changes>();
+            for (std::size_t i = 0; i < found_.size(); ++i) {
+                const replay_changes changes = changes_of(*found_[i].asked, found_[i].suspects, of);
+                of_findings[i].add(changes, of.graph, modules,
+                                   std::max(most_sampled / examined_.parts(), least_sampled));
+                together->add(changes);
+            }
+            return task_list{[&path, &of] { path.add(of.graph); },
+                             [this, &of, part, &all, together, wants_recording_cost] {
+                                 together->normalize();
+                                 replay(of, part, *together, all);
+                                 if (!wants_recording_cost) return;
+                                 cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
+                             }};
+        });
+>>>>>>> rest39
         for (std::size_t i = 0; i < found_.size(); ++i) {
             found_[i].of.modules = of_findings[i].largest();
             out_.findings.push_back(std::move(found_[i].of));
@@ -246,7 +274,19 @@ private:
         std::int64_t replayed_ns = 0;
     };
 
+    // Reads nothing that changes, so that another thread may make a part.
+    examined_part part_at(std::size_t index) const {
+        examined_part out(examined_.graph_of(index));
+        out.gpu = group_gpu_time(out.graph, traits_);
+        return out;
+    }
+
+    using task_list = std::vector<std::function<void()>>;
+
+    // Calls visit(part, index) for each part, in their order, and then the tasks that it returns, which may have
+    // another order and thread.
     template <typename TVisit>
+<<<<<<< HEAD
     void with_part(std::size_t index, TVisit&& visit) {
         if (only_part_) return visit(*only_part_);
         examined_part part(examined_.graph_of(index));
@@ -256,6 +296,32 @@ private:
         number(part);
         visit(part);
         if (examined_.parts() == 1) only_part_.emplace(std::move(part));
+=======
+    void with_parts(TVisit&& visit) {
+        if (only_part_) {
+            for (const auto& task : visit(*only_part_, std::size_t{0})) task();
+            return;
+        }
+        std::optional<examined_part> next;
+        for (std::size_t i = 0; i < examined_.parts(); ++i) {
+            examined_part part = next ? std::move(*next) : part_at(i);
+            next.reset();
+            shared_tasks tasks;
+            const auto visit_part = [&] {
+                shared_tasks::maker maker(tasks);
+                part.host = group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
+                number(part);
+                maker.add_all(visit(part, i));
+                tasks.work();
+            };
+            const auto help = [&] {
+                if (makes_ahead_ && i + 1 < examined_.parts()) next.emplace(part_at(i + 1));
+                tasks.work();
+            };
+            run_both(makes_ahead_, visit_part, help);
+            if (examined_.parts() == 1) only_part_.emplace(std::move(part));
+        }
+>>>>>>> rest39
     }
 
     void number(examined_part& part) const {
@@ -336,11 +402,13 @@ private:
             asked.push_back(std::move(of));
         }
         if (asked.empty()) return;
-        for (std::size_t part = 0; part < examined_.parts(); ++part) {
-            with_part(part, [&](examined_part& of) {
-                for (asked_rule& each : asked) replay_each(of, part, each);
-            });
-        }
+        with_parts([&](examined_part& of, std::size_t part) {
+            task_list tasks;
+            for (asked_rule& each : asked) {
+                tasks.emplace_back([this, &of, part, &each] { replay_each(of, part, each); });
+            }
+            return tasks;
+        });
         for (asked_rule& each : asked) {
             const std::size_t before = found_.size();
             price(each);
@@ -581,6 +649,7 @@ private:
     rule_input input_;
     const attribution& att_;
     const timeline& original_;
+    bool makes_ahead_;
     bool has_scopes_ = false;
     diagnosis& out_;
     std::optional<examined_part> only_part_;

@@ -27,7 +27,8 @@ struct diagnosis_options {
     call_namer call_name{};
     // The steps to examine, which must outlive the call; null: those of the timeline, without the warm-up.
     const whole_steps* steps = nullptr;
-    bool is_sample = false;  // these steps stand for more of them: extend_to_all() asks whether those are uneven
+    bool may_use_threads = false;  // one more than the calling one
+    bool is_sample = false;        // these steps stand for more of them: extend_to_all() asks whether those are uneven
 };
 
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});

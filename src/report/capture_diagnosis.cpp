@@ -57,21 +57,23 @@ priced_changes changes_of(const diagnosis& of) {
             .together_share = of.share_of(of.together_ns)};
 }
 
-diagnosis diagnosed(const projected_timeline& shown, double least_share, const whole_steps* steps = nullptr,
-                    bool is_sample = false) {
+diagnosis diagnosed(const projected_timeline& shown, double least_share, bool may_use_threads,
+                    const whole_steps* steps = nullptr, bool is_sample = false) {
     return diagnose(shown.data(), shown.att(),
                     {.least_share = least_share,
                      .step_function = shown.step_function(),
                      .original = &shown.original(),
                      .call_name = call_names(shown.data()),
                      .steps = steps,
+                     .may_use_threads = may_use_threads,
                      .is_sample = is_sample});
 }
 
-diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, const selection_request& part) {
+diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, bool may_use_threads,
+                          const selection_request& part) {
     try {
         const whole_steps steps = choose_whole_steps(shown.data(), shown.att(), part, !shown.step_function().empty());
-        diagnosis out = diagnosed(shown, least_share, &steps);
+        diagnosis out = diagnosed(shown, least_share, may_use_threads, &steps);
         const std::size_t chosen = choose_times(shown.data(), shown.att(), part).steps.size();
         const std::size_t whole = steps.steps.size() + steps.warm_up;
         if (chosen > whole) {
@@ -92,7 +94,8 @@ diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, c
 const diagnosis& capture_diagnosis::get() {
     if (!made_) {
         const projected_timeline shown({.data = data_, .projected = projected_});
-        made_ = part_.has_times() ? of_chosen_steps(shown, least_share_, part_) : diagnosed(shown, least_share_);
+        made_ = part_.has_times() ? of_chosen_steps(shown, least_share_, may_use_threads_, part_)
+                                  : diagnosed(shown, least_share_, may_use_threads_);
     }
     return *made_;
 }
@@ -108,8 +111,8 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const timeline slices = slices_of(data_, sample.spans);
     whole_steps steps = of.whole;
     steps.steps = std::move(sample.steps);
-    diagnosis priced =
-        diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_, &steps, true);
+    diagnosis priced = diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_,
+                                 may_use_threads_, &steps, true);
     if (priced.steps == 0) return {};
     const std::uint64_t sampled = priced.steps;
     extend_to_all(priced, of.whole.steps);

@@ -19,8 +19,13 @@ public:
     // The first two arguments must outlive it. `least_share`: as diagnosis_options. `part`: its steps and moments
     // choose the steps to examine (choose_whole_steps); its ranges choose nothing.
     capture_diagnosis(const timeline& data, const projection_options& projected, double least_share,
-                      selection_request part = {}, const sample_limits& limits = {})
-        : data_(data), projected_(projected), least_share_(least_share), part_(std::move(part)), limits_(limits) {}
+                      selection_request part = {}, bool may_use_threads = false, const sample_limits& limits = {})
+        : data_(data),
+          projected_(projected),
+          least_share_(least_share),
+          part_(std::move(part)),
+          may_use_threads_(may_use_threads),
+          limits_(limits) {}
 
     // Adds the dearest changes to the answers of the document, unless the document is of a part of
     // the capture. Of a large capture they are those of a sample of its steps (step_sample.hpp), so that nobody waits
@@ -38,6 +43,7 @@ private:
     const projection_options& projected_;
     double least_share_;
     selection_request part_;
+    bool may_use_threads_;
     sample_limits limits_;
     std::optional<diagnosis> made_;
 };

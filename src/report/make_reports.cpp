@@ -33,17 +33,19 @@ std::pair<timeline, report_settings> with_changes(const timeline& data, const re
 namespace {
 
 // Calls visit(report_input, capture_diagnosis) with what reports are made of. `att`: as make_summary has it.
+// `may_make_rows_later`: as report_input has it.
 template <typename TVisit>
 void with_report_input(const timeline& data, const std::string& path, const report_settings& settings,
-                       const attribution* att, TVisit&& visit) {
+                       const attribution* att, bool may_make_rows_later, TVisit&& visit) {
     if (changes_timeline(settings)) {
         const auto [changed, rest] = with_changes(data, settings);
-        return with_report_input(changed, path, rest, nullptr, visit);
+        return with_report_input(changed, path, rest, nullptr, may_make_rows_later, visit);
     }
     std::optional<selected_part> part;
     if (settings.selection.is_part()) part.emplace(data, settings.projected, settings.selection);
     const timeline& shown = part ? part->data() : data;
-    capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection);
+    capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection,
+                                settings.may_use_threads);
     const report_input input{.data = shown,
                              .capture = path,
                              .names = settings.names,
@@ -57,6 +59,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
                              .flops_per_step = settings.flops_per_step,
                              .call_name = call_names(data),
                              .diagnosed = &diagnosed,
+                             .may_make_rows_later = may_make_rows_later,
                              .may_use_threads = settings.may_use_threads};
     visit(input, diagnosed);
 }
@@ -76,10 +79,11 @@ bool needs_diagnosis(std::span<const report_kind* const> reports) {
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports) {
     report_document out;
-    with_report_input(data, path, settings, nullptr, [&](const report_input& input, capture_diagnosis& diagnosed) {
-        out = make_document(input, reports);
-        complete(out, diagnosed);
-    });
+    with_report_input(data, path, settings, nullptr, false,
+                      [&](const report_input& input, capture_diagnosis& diagnosed) {
+                          out = make_document(input, reports);
+                          complete(out, diagnosed);
+                      });
     out.has_all_reports = settings.leaves_out_empty || reports.size() == report_kinds().size();
     return out;
 }
@@ -87,20 +91,22 @@ report_document make_reports(const timeline& data, const std::string& path, cons
 void make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                   std::span<const report_kind* const> reports,
                   const std::function<void(const report_document&)>& visit) {
-    with_report_input(data, path, settings, nullptr, [&](const report_input& input, capture_diagnosis& diagnosed) {
-        if (needs_diagnosis(reports)) diagnosed.get();  // then prices are of all steps
-        for (const report_kind* const& kind : reports) {
-            report_document one = make_document(input, std::span(&kind, 1));
-            complete(one, diagnosed);
-            visit(one);
-        }
-    });
+    const bool may_make_rows_later = settings.sort.empty() && settings.limit == SIZE_MAX;
+    with_report_input(data, path, settings, nullptr, may_make_rows_later,
+                      [&](const report_input& input, capture_diagnosis& diagnosed) {
+                          if (needs_diagnosis(reports)) diagnosed.get();  // then prices are of all steps
+                          for (const report_kind* const& kind : reports) {
+                              report_document one = make_document(input, std::span(&kind, 1));
+                              complete(one, diagnosed);
+                              visit(one);
+                          }
+                      });
 }
 
 report_document make_summary(const timeline& data, const std::string& path, const report_settings& settings,
                              const attribution* att) {
     report_document out;
-    with_report_input(data, path, settings, att, [&](const report_input& input, capture_diagnosis& diagnosed) {
+    with_report_input(data, path, settings, att, false, [&](const report_input& input, capture_diagnosis& diagnosed) {
         out.capture = heading_of(input);
         const projected_timeline shown(input);
         out.parts.push_back(gpu_projection_part(shown, input));

@@ -18,7 +18,8 @@ namespace prof {
 // These reports of the timeline of the capture at `path`. Throws nothing_selected (step_choice.hpp).
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                              std::span<const report_kind* const> reports);
-// The same one after another, since some have a row for each range or launch: visit(document with one report).
+// The same one after another, since some have a row for each range or launch: visit(document with one report). The
+// document ends with the visit. Tables in it may make their rows when they are asked for (for_each_row() in table.hpp).
 void make_reports(const timeline& data, const std::string& path, const report_settings& settings,
                   std::span<const report_kind* const> reports,
                   const std::function<void(const report_document&)>& visit);

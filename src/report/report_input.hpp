@@ -41,6 +41,9 @@ struct report_input {
     call_namer call_name{};
     // Of the whole capture, where the caller has one: the reports that show what was found make their own else.
     capture_diagnosis* diagnosed = nullptr;
+    // The document is used while the input lives: lists may make their rows when they are asked for
+    // (table::later_rows).
+    bool may_make_rows_later = false;
     bool may_use_threads = false;  // one more than the calling one: not inside a profiled program
 };
 

@@ -97,6 +97,14 @@ struct shown_rows {
     std::vector<std::string> reading_notes{};  // as report_part::reading_notes
 };
 
+// Makes the rows of a list one after another: a list with a row for each launch is longer than what it is made of.
+struct row_source {
+    using visitor = std::function<void(table_row&&)>;
+
+    std::size_t count = 0;
+    std::function<void(const visitor& visit)> for_each;  // calls it `count` times; the same rows each time
+};
+
 struct table {
     std::string report;   // the name of the report that it belongs to: "cuda_gpu_kern_sum"
     std::string heading;  // for people: "GPU time by kernel"; the unit of time follows it
@@ -115,6 +123,28 @@ struct table {
     // What people are shown instead of all rows; empty: all. It must need nothing but the table itself and what it
     // owns.
     std::function<shown_rows(const table& whole, const shown_limits& limits)> shorten{};
+    // In place of `rows`, if it makes any. It may need what the report is made of, so that only the visitor of
+    // make_reports() gets such a table (make_reports.hpp); others have the rows.
+    row_source later_rows{};
 };
+
+inline std::size_t row_count(const table& of) noexcept { return of.rows.size() + of.later_rows.count; }
+
+// visit(const table_row&), for each row.
+template <typename TVisit>
+void for_each_row(const table& of, TVisit&& visit) {
+    for (const table_row& row : of.rows) visit(row);
+    if (of.later_rows.count != 0) of.later_rows.for_each([&visit](table_row&& row) { visit(std::as_const(row)); });
+}
+
+// Gives the table its rows: now, or when they are asked for.
+inline void give_rows(table& to, row_source from, bool later) {
+    if (later) {
+        to.later_rows = std::move(from);
+        return;
+    }
+    to.rows.reserve(from.count);
+    from.for_each([&to](table_row&& row) { to.rows.push_back(std::move(row)); });
+}
 
 }  // namespace prof

@@ -17,6 +17,7 @@
 #include "timeline/count_drops.hpp"
 #include "timeline/graph_bodies.hpp"
 #include "timeline/labels.hpp"
+#include "timeline/last_step.hpp"
 #include "timeline/nearly_sorted.hpp"
 #include "timeline/one_id_a_name.hpp"
 #include "timeline/start_end.hpp"
@@ -267,6 +268,9 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);
+    // A plan's last window ends with a step, and not with the program.
+    const bool has_exited = contents.ended && contents.end.reason == format::end_reason::exited;
+    if (has_exited && out.property("plan").empty()) end_last_step(out);
     find_launches_of_bodies(contents.work, out.api_calls, nodes.launches);
     out.quality.launched_before = leave_out_launched_before(contents, out);
     correlate(out, std::move(contents.work));

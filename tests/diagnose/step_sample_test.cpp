@@ -158,7 +158,7 @@ struct sampled {
         const projection_options projected;
         const report_kind* const kind = find_report("gpu-projection");
         report_document document = make_document({.data = data}, std::span(&kind, 1));
-        capture_diagnosis(data, projected, default_least_share, {}, by_all ? sample_limits{} : limits)
+        capture_diagnosis(data, projected, default_least_share, {}, false, by_all ? sample_limits{} : limits)
             .add_gains(document);
         return block_in<answer_block>(document.parts.front())->gains.value_or(priced_changes{});
     }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -262,6 +263,67 @@ TEST(ReportWriter, HasTheNotesOfARepeatedReportOnce) {
                                      {.layout = {.shown = {.rows = 2}}});
     EXPECT_EQ(count_of(text, "GPU time by range"), 2U);
     EXPECT_EQ(count_of(text, "rows with less GPU time are left out"), 1U);
+}
+
+struct text_sink final : byte_sink {
+    std::string text;
+    void write(std::string_view bytes) override { text += bytes; }
+};
+
+// What a destination gets, and the rest.
+std::string written_to_a_destination(std::string_view format, const timeline& data, const report_settings& settings,
+                                     std::span<const report_kind* const> kinds) {
+    text_sink sink;
+    const auto writer = find_report_format(format)->make({.several_reports = kinds.size() > 1});
+    writer->write_to(sink);
+    make_reports(data, "c.prof", settings, kinds, [&](const report_document& one) { writer->add(one); });
+    return sink.text + writer->text();
+}
+
+// A list with a row for each launch, range or gap is longer than what it is made of: its rows are made when they are
+// written, unless all must be there to be sorted or counted. The text is the same.
+TEST(ReportDocument, MakesTheRowsOfLongListsWhenTheyAreWritten) {
+    const std::vector<std::string> long_lists = {"gpu_gaps", "cuda_kernel_launches", "nvtx_gpu_proj_trace"};
+    std::vector<const report_kind*> all;
+    for (const report_kind& kind : report_kinds()) all.push_back(&kind);
+    for (const timeline& data : {eventful_capture(), dense_capture(), graph_capture(), steps_capture(0)}) {
+        for (const std::string_view format : {"json", "csv"}) {
+            report_settings settings;
+            const report_document whole = make_reports(data, "c.prof", settings, all);
+            EXPECT_EQ(written_to_a_destination(format, data, settings, all),
+                      written(format, {whole}, {.several_reports = true}));
+        }
+    }
+    const timeline data = dense_capture();
+    for (const std::string& name : long_lists) {
+        const report_kind* const kind = find_report(name);
+        for (const std::size_t limit : {SIZE_MAX, std::size_t{2}}) {
+            const report_settings settings{.limit = limit};
+            const report_document whole = make_reports(data, "c.prof", settings, std::span(&kind, 1));
+            make_reports(data, "c.prof", settings, std::span(&kind, 1), [&](const report_document& one) {
+                const table& now = *block_in<table>(whole.parts.front());
+                const table& later = *block_in<table>(one.parts.front());
+                EXPECT_EQ(row_count(later), now.rows.size()) << name;
+                EXPECT_EQ(later.rows.size(), limit == SIZE_MAX ? 0 : now.rows.size()) << name;
+            });
+        }
+    }
+}
+
+TEST(ReportWriter, HasNoMoreThanAPieceOfALongTableInMemory) {
+    table list{"cuda_kernel_launches", "Launches", {{"call", "call"}, {"at", "at", quantity::moment_ns}}, {}, {}};
+    constexpr std::size_t count = 200'000;
+    list.later_rows = {count, [](const row_source::visitor& visit) {
+                           for (std::size_t i = 0; i < count; ++i) visit({std::string("cudaLaunchKernel"), i});
+                       }};
+    for (const std::string_view format : {"json", "csv"}) {
+        text_sink sink;
+        const auto writer = find_report_format(format)->make({});
+        writer->write_to(sink);
+        writer->add({.parts = {part_of(list)}});
+        EXPECT_LT(writer->text().size(), 2U << 20) << format;
+        EXPECT_EQ(count_of(sink.text + writer->text(), "cudaLaunchKernel"), count) << format;
+    }
 }
 
 TEST(ReportDocument, HasAllRowsOfAProjectionForProgramsAndSumsForPeople) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "record/label.hpp"
@@ -82,6 +83,87 @@ TEST_F(PhaseWalk, StepsDoNotTakeThePreviousOnesWork) {
     const timeline data = capture.build();
     EXPECT_EQ(data.ranges[0].end_ns, 7);
     EXPECT_THAT(shown(data), testing::Contains("step [7, 11)"));
+}
+
+// What the timeline has of a program that has ended by itself.
+timeline ended(const capture_builder& capture, const char* plan = "") {
+    capture_contents contents = capture.contents();
+    contents.end.reason = format::end_reason::exited;
+    contents.properties["plan"] = plan;
+    return build_timeline(std::move(contents));
+}
+
+// Steps begin at 10 and 20; each has its loss read and its metrics after the phase. The loop ends at 29. What follows
+// is no part of the last step, which nothing ends.
+void fill_last_step(capture_builder& capture, std::uint16_t phases) {
+    thread_script& main = capture.thread("python");
+    main.push(5, "epoch");
+    for (std::uint64_t at : {10U, 20U}) {
+        if (at != 10) main.pop(at, phases);
+        main.push(at, "step", phases).push(at + 1, "forward", phases).launch(at + 2, at + 2).pop(at + 3, phases);
+        main.wait(at + 4, at + 5, at + 4);
+        main.push(at + 6, "metrics").launch(at + 7, at + 7).pop(at + 8);
+    }
+    main.pop(31).launch(32, 32).push(33, "ncclCommDestroy").push(34, "inner").launch(35, 35).pop(36).pop(90);
+    main.push(91, "save");
+    for (const std::uint64_t of : {12U, 17U, 22U, 27U, 32U, 35U}) capture.kernel(of, 100 + of, 101 + of);
+}
+
+TEST_F(PhaseWalk, TheLastStepEndsWithItsWork) {
+    fill_last_step(capture, phases);
+    const timeline data = ended(capture);
+    EXPECT_THAT(shown(data), ElementsAre("epoch [5, 31)", "epoch > step [10, 20)", "step > forward [11, 13)",
+                                         "step > metrics [16, 18)", "epoch > step [20, 28)", "step > forward [21, 23)",
+                                         "step > metrics [26, 28)", "ncclCommDestroy [33, 90)",
+                                         "ncclCommDestroy > inner [34, 36)", "save [91, 136)"));
+    EXPECT_FALSE(data.ranges[4].open_at_end);
+    EXPECT_THAT(open_at(data, 4), ElementsAre("step", "epoch"));  // the wait
+    EXPECT_THAT(open_at(data, 5), ElementsAre("metrics", "step", "epoch"));
+    EXPECT_THAT(open_at(data, 6), ElementsAre());
+    EXPECT_THAT(open_at(data, 7), ElementsAre("inner", "ncclCommDestroy"));
+    EXPECT_EQ(data.api_calls[6].open_on_thread, npos);
+}
+
+// A step goes on after its last phase for as long as the others do, by their median: 7 here, from 23 to before 30.
+TEST_F(PhaseWalk, TheLastStepHasTheUsualTimeAfterItsLastPhase) {
+    thread_script& main = capture.thread("python");
+    main.push(10, "step", phases).push(11, "forward", phases).launch(12, 12).pop(13, phases).pop(20, phases);
+    main.push(20, "step", phases).push(21, "forward", phases).launch(22, 22).pop(23, phases);
+    main.launch(29, 29).launch(30, 30);
+    EXPECT_THAT(shown(ended(capture)), testing::Contains("step [20, 30)"));
+}
+
+// Where the program has not ended by itself, or recorded by a plan, the step may be in the middle of its work.
+TEST_F(PhaseWalk, AStepThatIsCutIsLeftAsItIs) {
+    fill_last_step(capture, phases);
+    for (const format::end_reason reason : {format::end_reason::none, format::end_reason::stopped,
+                                            format::end_reason::died, format::end_reason::dumped}) {
+        capture_contents contents = capture.contents();
+        contents.end.reason = reason;
+        EXPECT_THAT(shown(build_timeline(std::move(contents))), testing::Contains("epoch > step [20, 136)"));
+    }
+    EXPECT_THAT(shown(ended(capture, "schedule wait=1,active=2")), testing::Contains("epoch > step [20, 136)"));
+}
+
+// The loop's own range is open until the end: what follows its last phase is part of it.
+TEST_F(PhaseWalk, ALastStepWithAnOpenPartGoesOn) {
+    thread_script& main = capture.thread("python");
+    main.push(10, "step", phases).push(11, "turn 1").push(12, "forward", phases).launch(13, 13).pop(14, phases);
+    capture.kernel(13, 20, 21);
+    EXPECT_THAT(shown(ended(capture)), testing::Contains("step [10, 21)"));
+}
+
+// What another thread does has nothing to do with it, and a step without a phase is not cut.
+TEST_F(PhaseWalk, OnlyTheThreadOfTheStepsCounts) {
+    capture.thread("python").push(10, "step", phases).push(11, "forward", phases).launch(12, 12).pop(14, phases);
+    capture.thread("other").launch(13, 13).launch(90, 90);
+    capture.kernel(12, 20, 21);
+    EXPECT_THAT(shown(ended(capture)), ElementsAre("step [10, 14)", "step > forward [11, 14)"));
+
+    capture_builder another;
+    another.thread("python").push(10, "step", another.domain(std::string(phase_domain))).launch(12, 12);
+    another.kernel(12, 20, 21);
+    EXPECT_THAT(shown(ended(another)), ElementsAre("step [10, 21)"));
 }
 
 }  // namespace

@@ -3,7 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -75,6 +80,18 @@ void add_cell(csv_line& line, const table_column& column, const table_cell& cell
     }
 }
 
+template <typename TVisit>
+void for_each_csv_line(std::string_view capture, const table& of, bool with_capture, TVisit&& visit) {
+    for_each_row(of, [&](const table_row& row) {
+        csv_line line;
+        if (with_capture) line.text(capture);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (is_in_csv(of.columns[i])) add_cell(line, of.columns[i], row[i]);
+        }
+        visit(std::move(line).end());
+    });
+}
+
 // A table for each report, with the lines of all captures; an empty line between tables. Nsight's tables have its
 // columns and no other, unless several captures must be distinguished.
 class csv_writer final : public report_writer {
@@ -95,21 +112,46 @@ public:
 
     std::string text() const override {
         std::string out;
-        for (const std::string& name : order_) out.append(out.empty() ? "" : "\r\n").append(lines_.at(name));
+        for (const report_lines& of : reports_) out += of.lines;
         return out;
     }
+    void write_to(byte_sink& destination) override { sink_ = &destination; }
 
 private:
+    static constexpr std::size_t written_at_once = 1U << 20;
+
+    struct report_lines {
+        std::string name;
+        std::string lines;  // without those that the destination has
+    };
+
     void add(const report_document& document, const report_part& part, const table& made) {
         const bool with_capture = !part.is_nsight || several_captures_;
-        const auto [lines, is_new] = lines_.try_emplace(part.name, table_csv_header(made, with_capture));
-        if (is_new) order_.push_back(part.name);
-        lines->second += table_csv(document.capture.path, made, with_capture);
+        auto of = std::find_if(reports_.begin(), reports_.end(),
+                               [&](const report_lines& each) { return each.name == part.name; });
+        if (of == reports_.end()) {
+            reports_.push_back({part.name, reports_.empty() ? "" : "\r\n"});
+            of = std::prev(reports_.end());
+            of->lines += table_csv_header(made, with_capture);
+        }
+        // The lines of several captures come together, and those of a report end where the next one's begin.
+        const bool is_in_order = !several_captures_ && std::next(of) == reports_.end();
+        for_each_csv_line(document.capture.path, made, with_capture, [&](std::string&& line) {
+            of->lines += line;
+            if (sink_ != nullptr && is_in_order && of->lines.size() >= written_at_once) write_all();
+        });
+    }
+
+    void write_all() {
+        for (report_lines& of : reports_) {
+            sink_->write(of.lines);
+            of.lines.clear();
+        }
     }
 
     bool several_captures_;
-    std::vector<std::string> order_;
-    std::map<std::string, std::string> lines_;  // by report
+    std::vector<report_lines> reports_;
+    byte_sink* sink_ = nullptr;
 };
 
 }  // namespace
@@ -125,14 +167,7 @@ std::string table_csv_header(const table& of, bool with_capture) {
 
 std::string table_csv(std::string_view capture, const table& of, bool with_capture) {
     std::string out;
-    for (const auto& row : of.rows) {
-        csv_line line;
-        if (with_capture) line.text(capture);
-        for (std::size_t i = 0; i < row.size(); ++i) {
-            if (is_in_csv(of.columns[i])) add_cell(line, of.columns[i], row[i]);
-        }
-        out += std::move(line).end();
-    }
+    for_each_csv_line(capture, of, with_capture, [&](std::string&& line) { out += line; });
     return out;
 }
 

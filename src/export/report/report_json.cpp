@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/report/report_json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/json_text.hpp"
 #include "export/report/report_writer.hpp"
@@ -64,20 +68,53 @@ void append_indented(std::string& to, const std::string& text, std::size_t by) {
     to.append(text, from);
 }
 
+bool needs_no_escapes(std::string_view text) noexcept {
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+}
+
+// What most cells are, without a value of nlohmann's.
+void append_cell(std::string& to, const table_cell& cell, std::size_t by) {
+    if (const auto* const text = std::get_if<std::string>(&cell.value); text != nullptr && needs_no_escapes(*text)) {
+        to.append("\"").append(*text).append("\"");
+    } else if (const auto* const whole = std::get_if<std::int64_t>(&cell.value)) {
+        fmt::format_to(std::back_inserter(to), "{}", *whole);
+    } else if (const auto* const natural = std::get_if<std::uint64_t>(&cell.value)) {
+        fmt::format_to(std::back_inserter(to), "{}", *natural);
+    } else {
+        append_indented(to, cell_json(cell).dump(json_indent), by);
+    }
+}
+
 // As nlohmann's dump() has an array, row by row: as values of one document they would take ten times the memory.
 template <typename TFlush>
 void append_rows(std::string& to, const table& of, std::size_t by, TFlush&& flush) {
-    if (of.rows.empty()) {
+    if (row_count(of) == 0) {
         to += "[]";
         return;
     }
-    to += '[';
-    for (std::size_t i = 0; i < of.rows.size(); ++i) {
-        to += i == 0 ? "\n" : ",\n";
-        to.append(by + json_indent, ' ');
-        append_indented(to, row_json(of, of.rows[i]).dump(json_indent), by + json_indent);
-        flush(to);
+    const std::string in_row(by + std::size_t{2} * json_indent, ' ');
+    std::vector<std::string> keys;  // with what comes before the value; "": the column is not in JSON
+    for (const table_column& column : of.columns) {
+        const bool is_in_json = !column.key.empty() && column.formats != column_formats::csv;
+        keys.push_back(is_in_json ? '\n' + in_row + json(column.key).dump() + ": " : std::string());
     }
+    to += '[';
+    bool is_first_row = true;
+    for_each_row(of, [&](const table_row& row) {
+        to += is_first_row ? "\n" : ",\n";
+        is_first_row = false;
+        to.append(by + json_indent, ' ').append("{");
+        bool is_first = true;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            if (keys[i].empty()) continue;
+            to.append(is_first ? "" : ",").append(keys[i]);
+            append_cell(to, row[i], in_row.size());
+            is_first = false;
+        }
+        if (!is_first) to.append("\n").append(by + json_indent, ' ');
+        to += '}';
+        flush(to);
+    });
     to += '\n';
     to.append(by, ' ');
     to += ']';
@@ -130,7 +167,7 @@ json selection_json(const selection_facts& of) {
 
 json rows_json(const table& of) {
     json list = json::array();
-    for (const table_row& row : of.rows) list.push_back(row_json(of, row));
+    for_each_row(of, [&](const table_row& row) { list.push_back(row_json(of, row)); });
     return list;
 }
 

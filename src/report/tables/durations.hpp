@@ -78,7 +78,7 @@ inline std::int64_t typical_time(std::vector<std::int64_t> totals_ns) {
 
 // People get this line where a list has no rows.
 inline table or_none(table of, const char* none) {
-    if (of.rows.empty()) of.instead = none;
+    if (row_count(of) == 0) of.instead = none;
     return of;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cuda_kernel_launch_stats, cuda_kernel_launches and queue_length.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,38 @@ launch_summary summary_of(const std::vector<launch>& launches, hta_scope scope) 
     std::sort(out.delay_ns.begin(), out.delay_ns.end());
     return out;
 }
+
+class launch_rows {
+public:
+    explicit launch_rows(const report_input& input)
+        : from_(hta_input_of(input)),
+          in_hta_(from_, hta_scope::hta),
+          kind_of_(from_),
+          launches_(find_launches(from_, hta_scope::all, true)) {}
+
+    std::size_t count() const noexcept { return launches_.size(); }
+
+    void for_each(const row_source::visitor& visit) {
+        const timeline& data = from_.data;
+        for (const launch& of : launches_) {
+            const timeline_api_call& call = data.api_calls[of.call];
+            const gpu_op& op = data.ops[of.first_op];
+            const gpu_place& place = data.place_of(op);
+            const traced_launch kind = kind_of_(call);
+            const bool is_known = kind == traced_launch::kernel || kind == traced_launch::transfer;
+            visit({rank_cell(data), shown_correlation(call.correlation), call.start_ns - data.start_ns,
+                   data.threads[call.thread].tid, place.device, place.stream, of.cpu_ns, of.gpu_ns, of.delay_ns,
+                   call.op_count, is_known && in_hta_.has(call),
+                   from_.call_name ? from_.call_name(call) : std::string{}, from_.op_name(op)});
+        }
+    }
+
+private:
+    hta_input from_;
+    scope_rows in_hta_;
+    traced_launches kind_of_;
+    std::vector<launch> launches_;
+};
 
 }  // namespace
 
@@ -105,21 +138,9 @@ table cuda_kernel_launches_report(const report_input& input) {
                    {"in_hta", "", quantity::flag},
                    {"call", "function", quantity::text, 2},
                    {"name", "first"}};
-    const hta_input from = hta_input_of(input);
-    const scope_rows in_hta(from, hta_scope::hta);
-    traced_launches kind_of(from);
-    const timeline& data = input.data;
-    for (const launch& of : find_launches(from, hta_scope::all, true)) {
-        const timeline_api_call& call = data.api_calls[of.call];
-        const gpu_op& op = data.ops[of.first_op];
-        const gpu_place& place = data.place_of(op);
-        const traced_launch kind = kind_of(call);
-        const bool is_known = kind == traced_launch::kernel || kind == traced_launch::transfer;
-        out.rows.push_back({rank_cell(data), shown_correlation(call.correlation), call.start_ns - data.start_ns,
-                            data.threads[call.thread].tid, place.device, place.stream, of.cpu_ns, of.gpu_ns,
-                            of.delay_ns, call.op_count, is_known && in_hta.has(call),
-                            from.call_name ? from.call_name(call) : std::string{}, from.op_name(op)});
-    }
+    const auto rows = std::make_shared<launch_rows>(input);
+    give_rows(out, {rows->count(), [rows](const row_source::visitor& visit) { rows->for_each(visit); }},
+              input.may_make_rows_later);
     return or_none(std::move(out), "no launch whose work was recorded");
 }
 

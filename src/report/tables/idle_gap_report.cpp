@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -19,23 +21,38 @@
 namespace prof {
 namespace {
 
+// The gaps and their rows. Refers to the input.
 class gap_table {
 public:
-    gap_table(const report_input& input, const timeline& data, const gpu_gap_list& of)
-        : input_(input), data_(data), of_(of) {}
+    gap_table(const report_input& input, std::size_t most) : input_(input), shown_(input), data_(shown_.data()) {
+        const std::optional<step_time_subject> subject = step_time_of(shown_, input);
+        if (!subject) return;
+        data_ = std::cref(subject->data);
+        found_ = find_gpu_gaps(subject->data, subject->att, subject->step_function, subject->scope, most);
+    }
+    gap_table(const gap_table&) = delete;
+    gap_table& operator=(const gap_table&) = delete;
 
+    // Null: there is no time to look at.
+    const gpu_gap_list* found() const noexcept { return found_ ? &*found_ : nullptr; }
+
+    void for_each(const row_source::visitor& visit) {
+        for (const gpu_gap& gap : found_->gaps) visit(row(gap));
+    }
+
+private:
     table_row row(const gpu_gap& gap) {
         const std::string call = call_name(gap.call);
         const std::string drained = call_name(gap.drained);
-        const std::string& place = of_.places[gap.place];
+        const std::string& place = found_->places[gap.place];
         const auto text_or_none = [](const std::string& text) {
             return text.empty() ? table_cell() : table_cell(text);
         };
-        return {gap.start_ns - data_.start_ns,
-                of_.has_steps ? table_cell(gap.step) : table_cell(),
+        return {gap.start_ns - data().start_ns,
+                found_->has_steps ? table_cell(gap.step) : table_cell(),
                 gap.device,
                 gap.idle_ns,
-                share_of(gap.idle_ns, of_.idle_ns),
+                share_of(gap.idle_ns, found_->idle_ns),
                 std::string(to_string(group_of(gap.cause))),
                 std::string(to_string(gap.cause)),
                 idle_text(gap.cause, call, place),
@@ -52,10 +69,10 @@ public:
                 name_of(gap.next, people_names())};
     }
 
-private:
+    const timeline& data() const noexcept { return data_; }
     std::string call_name(std::uint32_t call) const {
         if (call == npos || !input_.call_name) return {};
-        return input_.call_name(data_.api_calls[call]);
+        return input_.call_name(data().api_calls[call]);
     }
 
     // Short, since there are two in a row.
@@ -64,17 +81,18 @@ private:
     }
     table_cell name_of(std::uint32_t op, kernel_name_style style) {
         if (op == npos) return {};
-        const gpu_op& of = data_.ops[op];
+        const gpu_op& of = data().ops[op];
         const std::uint64_t key = (std::uint64_t{of.detail} << 2 | static_cast<std::uint64_t>(of.kind)) << 2 |
                                   static_cast<std::uint64_t>(style);
         const auto [known, is_new] = names_.try_emplace(key);
-        if (is_new) known->second = operation_name(data_, of, style);
+        if (is_new) known->second = operation_name(data(), of, style);
         return known->second;
     }
 
     const report_input& input_;
-    const timeline& data_;
-    const gpu_gap_list& of_;
+    projected_timeline shown_;
+    std::reference_wrapper<const timeline> data_;
+    std::optional<gpu_gap_list> found_;
     std::unordered_map<std::uint64_t, std::string> names_;  // by detail, kind and style
 };
 
@@ -106,21 +124,16 @@ table gpu_gaps_report(const report_input& input) {
                    {"next", ""},
                    {"", "before", quantity::text, 1},
                    {"", "next"}};
-    const projected_timeline shown(input);
-    const std::optional<step_time_subject> subject = step_time_of(shown, input);
-    std::optional<gpu_gap_list> of;
-    if (subject) {
-        of = find_gpu_gaps(subject->data, subject->att, subject->step_function, subject->scope, most_gaps(input));
-    }
-    if (!of) {
+    const auto rows = std::make_shared<gap_table>(input, most_gaps(input));
+    const gpu_gap_list* const of = rows->found();
+    if (of == nullptr) {
         out.instead = no_step_time(input);
         return out;
     }
     if (!of->has_steps) out.columns[1].title.clear();
     if (of->devices == 1) out.columns[2].title.clear();
-    gap_table rows(input, subject->data, *of);
-    out.rows.reserve(of->gaps.size());
-    for (const gpu_gap& gap : of->gaps) out.rows.push_back(rows.row(gap));
+    give_rows(out, {of->gaps.size(), [rows](const row_source::visitor& visit) { rows->for_each(visit); }},
+              input.may_make_rows_later);
     out.totals = {{"steps", of->steps},
                   {"devices", of->devices},
                   {"gaps", of->count},

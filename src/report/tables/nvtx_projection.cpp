@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -138,7 +139,8 @@ table nvtx_gpu_proj_trace(const report_input& input) {
                    {"RangeStack", "RangeStack", quantity::text, 5}};
     range_projections projections = project_ranges(data, input.hidden);
     note_left_out(out, projections.left_out);
-    std::vector<range_projection>& ranges = projections.ranges;
+    const auto listed = std::make_shared<std::vector<range_projection>>(std::move(projections.ranges));
+    std::vector<range_projection>& ranges = *listed;
     std::vector<std::uint32_t> parent(data.ranges.size(), npos);
     for (const range_projection& projected : ranges) parent[projected.range] = projected.parent;
     std::stable_sort(ranges.begin(), ranges.end(),
@@ -148,18 +150,33 @@ table nvtx_gpu_proj_trace(const report_input& input) {
     const auto id = [](std::uint32_t range) { return std::uint64_t{range} + 1; };
     const std::int64_t base_ns = earliest_moment(data);
     const table_cell pid = process_cell(data);
-    for (const range_projection& projected : ranges) {
+    const auto row_of = [&data, parent = std::move(parent), id, base_ns, pid](const range_projection& projected) {
         const timeline_range& range = data.ranges[projected.range];
         std::string stack;
         for (std::uint32_t at = projected.range; at != npos; at = parent[at]) {
             stack.insert(0, ':' + std::to_string(id(at)));
         }
-        out.rows.push_back(
-            {nsight_range_name(data, range), projected.start_ns - base_ns, projected.end_ns - projected.start_ns,
-             range.start_ns - base_ns, range.end_ns - range.start_ns, nsight_style(range.style), pid,
-             data.threads[range.thread].tid, projected.ops, projected.level, projected.children, id(projected.range),
-             projected.parent == npos ? table_cell{} : id(projected.parent), std::move(stack)});
-    }
+        return table_row{nsight_range_name(data, range),
+                         projected.start_ns - base_ns,
+                         projected.end_ns - projected.start_ns,
+                         range.start_ns - base_ns,
+                         range.end_ns - range.start_ns,
+                         nsight_style(range.style),
+                         pid,
+                         data.threads[range.thread].tid,
+                         projected.ops,
+                         projected.level,
+                         projected.children,
+                         id(projected.range),
+                         projected.parent == npos ? table_cell{} : id(projected.parent),
+                         std::move(stack)};
+    };
+    give_rows(out,
+              {listed->size(),
+               [listed, row_of](const row_source::visitor& visit) {
+                   for (const range_projection& projected : *listed) visit(row_of(projected));
+               }},
+              input.may_make_rows_later);
     return or_none(std::move(out), "no GPU work was launched in a range");
 }
 
