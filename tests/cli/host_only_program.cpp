@@ -27,36 +27,36 @@ void step_of_phases(const flaws& has, bool is_slow) {
     PROF_PHASE("step");
     {
         PROF_PHASE("data");
-        if (has.loader) compute(milliseconds(30));
+        if (has.loader) compute(milliseconds(100));
     }
     {
         PROF_PHASE("forward");
-        compute(milliseconds(4));
-        if (is_slow) compute(milliseconds(80));
+        compute(milliseconds(20));
+        if (is_slow) compute(milliseconds(500));
     }
     {
         PROF_PHASE("backward");
-        compute(milliseconds(5));
+        compute(milliseconds(30));
     }
     {
         PROF_PHASE("optimizer");
-        compute(milliseconds(1));
+        compute(milliseconds(5));
     }
-    if (has.logging) compute(milliseconds(30));
+    if (has.logging) compute(milliseconds(100));
 }
 
 void step_of_ranges(const flaws& has, bool is_slow) {
     PROF_RANGE("iteration");
     {
         PROF_RANGE("data");
-        if (has.loader) compute(milliseconds(10));
+        if (has.loader) compute(milliseconds(100));
     }
     {
         PROF_RANGE("solve");
-        compute(milliseconds(20));
-        if (is_slow) compute(milliseconds(100));
+        compute(milliseconds(120));
+        if (is_slow) compute(milliseconds(500));
     }
-    if (has.logging) compute(milliseconds(10));
+    if (has.logging) compute(milliseconds(100));
 }
 
 }  // namespace
