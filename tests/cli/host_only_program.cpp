@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training loop on the CPU, with a flaw or without, whose times are known. It sleeps where others compute, so that a
-// machine that does other work, too, changes them little.
+// machine that does other work, too, changes them little. Prints how long the flaw took in each step, in ns.
 //
 //     host_only_program phases|ranges STEPS clean|loader|logging|slow
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -16,7 +17,14 @@ using std::chrono::milliseconds;
 
 void compute(milliseconds time) { std::this_thread::sleep_for(time); }
 
-// As long as it takes a step, or not.
+// By its own clock.
+std::chrono::nanoseconds in_flaw{};
+void flaw(milliseconds time) {
+    const auto begin = std::chrono::steady_clock::now();
+    compute(time);
+    in_flaw += std::chrono::steady_clock::now() - begin;
+}
+
 struct flaws {
     bool loader = false;
     bool logging = false;
@@ -27,44 +35,44 @@ void step_of_phases(const flaws& has, bool is_slow) {
     PROF_PHASE("step");
     {
         PROF_PHASE("data");
-        if (has.loader) compute(milliseconds(30));
+        if (has.loader) flaw(milliseconds(40));
     }
     {
         PROF_PHASE("forward");
-        compute(milliseconds(4));
-        if (is_slow) compute(milliseconds(80));
+        compute(milliseconds(20));
+        if (is_slow) flaw(milliseconds(200));
     }
     {
         PROF_PHASE("backward");
-        compute(milliseconds(5));
+        compute(milliseconds(30));
     }
     {
         PROF_PHASE("optimizer");
-        compute(milliseconds(1));
+        compute(milliseconds(5));
     }
-    if (has.logging) compute(milliseconds(30));
+    if (has.logging) flaw(milliseconds(40));
 }
 
 void step_of_ranges(const flaws& has, bool is_slow) {
     PROF_RANGE("iteration");
     {
         PROF_RANGE("data");
-        if (has.loader) compute(milliseconds(10));
+        if (has.loader) flaw(milliseconds(40));
     }
     {
         PROF_RANGE("solve");
-        compute(milliseconds(20));
-        if (is_slow) compute(milliseconds(100));
+        compute(milliseconds(50));
+        if (is_slow) flaw(milliseconds(200));
     }
-    if (has.logging) compute(milliseconds(10));
+    if (has.logging) flaw(milliseconds(40));
 }
 
 }  // namespace
 
 int main(int count, char** values) {
     if (count != 4) return 2;
-    const std::string flaw = values[3];
-    const flaws has{flaw == "loader", flaw == "logging", flaw == "slow"};
+    const std::string name = values[3];
+    const flaws has{name == "loader", name == "logging", name == "slow"};
     const int steps = std::atoi(values[2]);
     for (int step = 0; step < steps; ++step) {
         const bool is_slow = has.slow && step % 5 == 3;
@@ -73,5 +81,7 @@ int main(int count, char** values) {
         } else {
             step_of_ranges(has, is_slow);
         }
+        std::printf("%lld\n", static_cast<long long>(in_flaw.count()));
+        in_flaw = {};
     }
 }

@@ -52,7 +52,8 @@ class HostOnly(unittest.TestCase):
                     break
                 fast = self.diagnosed("clean")
             what = (flaw, attempt, fast["step_ns"], slow["step_ns"], slow["rows"])
-            print(flaw, f"price {row['gain_ns'] / 1e6:.2f} ms, gained {truth_ns / 1e6:.2f} ms", flush=True)
+            print(flaw, f"price {row['gain_ns'] / 1e6:.2f} ms, gained {truth_ns / 1e6:.2f} ms",
+                  f"in attempt {attempt + 1}", flush=True)
             self.assertEqual(row["rule"], rule, what)
             self.assertIn(title, row["finding"], what)
             if steps is not None:
