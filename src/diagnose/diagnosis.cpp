@@ -171,30 +171,6 @@ public:
         path_shares path(examined_, att_, modules);
         std::vector<finding_modules> of_findings(found_.size());
         gain_request all;
-<<<<<<< HEAD
-        for (std::size_t part = 0; part < examined_.parts(); ++part) {
-            with_part(part, [&](examined_part& of) {
-                if (examined_.parts() > 1) {
-                    const auto [from_ns, to_ns] = times_of(of.graph);
-                    modules.look_at(from_ns, to_ns);
-                }
-                replay_changes together;
-                for (std::size_t i = 0; i < found_.size(); ++i) {
-                    const replay_changes changes = changes_of(*found_[i].asked, found_[i].suspects, of);
-                    // Without calls of CUDA a change is known to lie in a step, and no nearer.
-                    if (!parts_) {
-                        of_findings[i].add(changes, of.graph, modules,
-                                           std::max(most_sampled / examined_.parts(), least_sampled));
-                    }
-                    together.add(changes);
-                }
-                together.normalize();
-                replay(of, part, together, all);
-                if (wants_recording_cost) cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
-                path.add(of.graph);
-            });
-        }
-=======
         with_parts([&](examined_part& of, std::size_t part) {
             if (examined_.parts() > 1) {
                 const auto [from_ns, to_ns] = times_of(of.graph);
@@ -203,8 +179,11 @@ public:
             auto together = std::make_shared<replay_changes>();
             for (std::size_t i = 0; i < found_.size(); ++i) {
                 const replay_changes changes = changes_of(*found_[i].asked, found_[i].suspects, of);
-                of_findings[i].add(changes, of.graph, modules,
-                                   std::max(most_sampled / examined_.parts(), least_sampled));
+                // Without calls of CUDA a change is known to lie in a step, and no nearer.
+                if (!parts_) {
+                    of_findings[i].add(changes, of.graph, modules,
+                                       std::max(most_sampled / examined_.parts(), least_sampled));
+                }
                 together->add(changes);
             }
             return task_list{[&path, &of] { path.add(of.graph); },
@@ -215,7 +194,6 @@ public:
                                  cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
                              }};
         });
->>>>>>> rest39
         for (std::size_t i = 0; i < found_.size(); ++i) {
             found_[i].of.modules = of_findings[i].largest();
             out_.findings.push_back(std::move(found_[i].of));
@@ -286,17 +264,6 @@ private:
     // Calls visit(part, index) for each part, in their order, and then the tasks that it returns, which may have
     // another order and thread.
     template <typename TVisit>
-<<<<<<< HEAD
-    void with_part(std::size_t index, TVisit&& visit) {
-        if (only_part_) return visit(*only_part_);
-        examined_part part(examined_.graph_of(index));
-        part.host = parts_ ? group_host_parts(part.graph, *parts_)
-                           : group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
-        part.gpu = group_gpu_time(part.graph, traits_);
-        number(part);
-        visit(part);
-        if (examined_.parts() == 1) only_part_.emplace(std::move(part));
-=======
     void with_parts(TVisit&& visit) {
         if (only_part_) {
             for (const auto& task : visit(*only_part_, std::size_t{0})) task();
@@ -309,7 +276,8 @@ private:
             shared_tasks tasks;
             const auto visit_part = [&] {
                 shared_tasks::maker maker(tasks);
-                part.host = group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
+                part.host = parts_ ? group_host_parts(part.graph, *parts_)
+                                   : group_host_time(part.graph, examined_.host, examined_.where, examined_.captured);
                 number(part);
                 maker.add_all(visit(part, i));
                 tasks.work();
@@ -321,7 +289,6 @@ private:
             run_both(makes_ahead_, visit_part, help);
             if (examined_.parts() == 1) only_part_.emplace(std::move(part));
         }
->>>>>>> rest39
     }
 
     void number(examined_part& part) const {
