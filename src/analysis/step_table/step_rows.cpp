@@ -44,7 +44,14 @@ private:
 
 step_rows::step_rows(const timeline& data, const attribution& att, const whole_steps& of, code_places& where,
                      const row_tree& tree)
-    : data_(data), att_(att), steps_(of), where_(where), tree_(tree), parts_(data, att, of), step_at_(of.steps) {
+    : data_(data),
+      att_(att),
+      steps_(of),
+      where_(where),
+      tree_(tree),
+      parts_(data, att, of),
+      step_at_(of.steps),
+      outer_of_(data.ranges.size(), npos) {
     if (parts_.are_phases()) take_names_of_the_program();
 }
 
@@ -125,28 +132,33 @@ step_rows::found_row step_rows::on_host(std::uint32_t range, std::int64_t at_ns)
     const std::size_t step = step_at_.begun(at_ns);
     known_row& known = on_host_[range % on_host_.size()];
     if (known.open == range && known.step == step) return known.found;
-    if (const known_row& around = on_host_[att_.parent[range] % on_host_.size()];
-        around.open == att_.parent[range] && around.step == step && around.found.row != rest &&
-        adds_nothing(range, step)) {
-        known = {range, npos, step, known_row(around).found};
-        return known.found;
-    }
-    std::uint32_t outer = execution_around(parts_.find_on_host(range, at_ns).range);
-    if (outer == npos && parts_.are_phases()) outer = outermost_around(range, step);
-    found_row found;
-    if (outer != npos) {
-        const std::uint32_t node = node_of_range(outer);
-        found = {row_of(outer, node), outer, node};
-    }
-    known = {range, npos, step, found};
-    return found;
+    known = {range, npos, step, find_on_host(range, at_ns, step)};
+    return known.found;
 }
 
-// Whether the host is in the row of the range around this one: so that the cost does not grow with the depth.
-bool step_rows::adds_nothing(std::uint32_t index, std::size_t step) {
+// A range has the row of the one around it, in so far as that began in this step, too: its answer is kept, so that the
+// cost does not grow with the depth.
+step_rows::found_row step_rows::find_on_host(std::uint32_t range, std::int64_t at_ns, std::size_t step) {
+    const auto began_in_step = [&](std::uint32_t index) { return data_.ranges[index].start_ns >= begin_of(step); };
+    const std::uint32_t parent = att_.parent[range];
+    std::uint32_t outer = is_range(parent) && began_in_step(parent) ? outer_of_[parent] : npos;
+    if (outer == npos || !adds_nothing(range)) outer = walk_on_host(range, at_ns, step);
+    if (began_in_step(range)) outer_of_[range] = outer;
+    if (outer == npos) return {};
+    const std::uint32_t node = node_of_range(outer);
+    return {row_of(outer, node), outer, node};
+}
+
+// The range that makes the row; npos: there is none.
+std::uint32_t step_rows::walk_on_host(std::uint32_t range, std::int64_t at_ns, std::size_t step) {
+    const std::uint32_t outer = execution_around(parts_.find_on_host(range, at_ns).range);
+    return outer == npos && parts_.are_phases() ? outermost_around(range, step) : outer;
+}
+
+// Whether the row is that of the range around it, if that has one.
+bool step_rows::adds_nothing(std::uint32_t index) {
     const timeline_range& range = data_.ranges[index];
-    return is_range(att_.parent[index]) && !is_phase(data_, range) && !range.has_phases && !parts_.is_step(range) &&
-           range.start_ns >= begin_of(step);
+    return !is_phase(data_, range) && !range.has_phases && !parts_.is_step(range);
 }
 
 std::int64_t step_rows::begin_of(std::size_t step) const {

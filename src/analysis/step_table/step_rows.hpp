@@ -3,7 +3,7 @@
 // (step_parts.hpp), of the phases of a jitted function that of its execution; in a capture with phases, of what is in
 // none, the outermost of the program's ranges inside the step. A row has the name that its range has in the table of
 // ranges (row_tree.hpp). A range of the program around a phase that takes nearly all of it is the phase's row, under
-// the program's name. One thread; memory linear in the names of rows beside that of the tree.
+// the program's name. One thread; memory 4 bytes a range, and linear in the names of rows beside that of the tree.
 #pragma once
 
 #include <array>
@@ -61,7 +61,9 @@ private:
     void name_phase(std::uint32_t phase, std::uint32_t range);
     std::uint32_t outermost_around(std::uint32_t range, std::size_t step);
     found_row find(std::uint32_t op, std::size_t step);
-    bool adds_nothing(std::uint32_t index, std::size_t step);
+    found_row find_on_host(std::uint32_t range, std::int64_t at_ns, std::size_t step);
+    std::uint32_t walk_on_host(std::uint32_t range, std::int64_t at_ns, std::size_t step);
+    bool adds_nothing(std::uint32_t index);
     std::int64_t begin_of(std::size_t step) const;
     std::uint32_t execution_around(std::uint32_t range) const;
     std::uint32_t node_of_range(std::uint32_t range) const;
@@ -82,6 +84,7 @@ private:
     step_search step_at_;
     std::array<known_row, 64> of_ops_;
     std::array<known_row, 64> on_host_;
+    std::vector<std::uint32_t> outer_of_;  // by range: the one that makes its row on the host; npos: none, or not known
     std::vector<std::string> names_{std::string()};
     std::unordered_map<std::string, std::uint32_t> numbers_;
     std::unordered_map<std::uint32_t, std::uint32_t> by_node_;
