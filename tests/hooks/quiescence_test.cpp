@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -26,11 +27,18 @@ using std::chrono::milliseconds;
 constexpr milliseconds any_time = std::chrono::minutes(5);  // whatever the machine has to do
 constexpr milliseconds short_time{5};
 
-// Threads that sleep until the end of the test.
+// Threads that sleep until the end of the test. All have begun to run their function: a sanitizer looks at a new
+// thread's memory through a pipe, for which a test may leave it no descriptor.
 class sleepers {
 public:
-    explicit sleepers(int count) {
-        for (int i = 0; i < count; ++i) threads_.emplace_back([this] { released_.wait(false); });
+    explicit sleepers(int count) : begun_(count + 1) {
+        for (int i = 0; i < count; ++i) {
+            threads_.emplace_back([this] {
+                begun_.count_down();
+                released_.wait(false);
+            });
+        }
+        begun_.arrive_and_wait();
     }
     ~sleepers() {
         released_ = true;
@@ -41,6 +49,7 @@ public:
     sleepers& operator=(const sleepers&) = delete;
 
 private:
+    std::latch begun_;
     std::atomic<bool> released_{false};
     std::vector<std::thread> threads_;
 };
