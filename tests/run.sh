@@ -129,8 +129,6 @@ stage python-packages -- python_packages
 
 # What needs a process that was built with the same sanitizer, or tests no code of libprof's, is left out.
 unsanitized='slow|long|gpu|bench|consumer|house|injected|python'
-# What one thread computes has no races to be found.
-one_thread='^(HiddenRanges|Projection|Recompute|Selection)\.'
 if ((all)); then
     # Beside the other stages, in the time in which these wait: it is mostly downloads and files.
     nice -n 19 tests/python/all_environments.sh > "$logs/python-environments.log" 2>&1 &
@@ -146,7 +144,7 @@ if ((all)); then
     stage asan-build cuda-headers -- build asan
     stage asan-tests asan-build -- run_tests asan --label-exclude "$unsanitized"
     stage tsan-build cuda-headers -- build tsan
-    stage tsan-tests tsan-build -- run_tests tsan --label-exclude "$unsanitized|fuzz" --exclude-regex "$one_thread"
+    stage tsan-tests tsan-build -- run_tests tsan --label-exclude "$unsanitized|fuzz"
     stage tidy cuda-headers -- tidy
     wait "$environments" || true
     trap - EXIT
