@@ -15,6 +15,7 @@
 #include "base/display_text.hpp"
 #include "base/error.hpp"
 #include "base/json_text.hpp"
+#include "base/path_from_here.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
@@ -180,8 +181,9 @@ private:
         }
         if (shows_screen_) {
             if (options_.exports.trace)
-                fmt::print(stderr, "saved {}\n", terminal_safe(stem_of(paths_.front()) + ".trace.json.gz"));
-            fmt::print(stderr, "saved {}\n", terminal_safe(paths_.front()));
+                fmt::print(stderr, "saved {}\n",
+                           terminal_safe(path_from_here(stem_of(paths_.front()) + ".trace.json.gz")));
+            fmt::print(stderr, "saved {}\n", terminal_safe(path_from_here(paths_.front())));
             return;
         }
         complain("capture: " + paths_.front());

@@ -2,11 +2,8 @@
 #include "report/capture_diagnosis.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -17,6 +14,7 @@
 #include "analysis/selection/step_choice.hpp"
 #include "analysis/selection/time_slices.hpp"
 #include "base/json_text.hpp"
+#include "base/path_from_here.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "report/projected_timeline.hpp"
 
@@ -131,15 +129,6 @@ void capture_diagnosis::add_gains(report_document& document) {
 
 namespace {
 
-// From the working directory, if the path leads through it. Nothing is allocated with malloc: this runs in programs, too.
-std::string shorter_path(const std::string& path) {
-    std::array<char, PATH_MAX> directory{};
-    if (getcwd(directory.data(), directory.size()) == nullptr) return path;
-    std::string before(directory.data());
-    if (before.back() != '/') before += '/';
-    return path.size() > before.size() && path.starts_with(before) ? path.substr(before.size()) : path;
-}
-
 // As a shell reads it.
 std::string shell_word(const std::string& text) {
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=@%:,";
@@ -160,7 +149,7 @@ void add_place(report_document& document) {
     if (is_pipe || document.capture.path == "-") return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(shorter_path(document.capture.path)));
+        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(path_from_here(document.capture.path)));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -205,9 +206,6 @@ private:
     }
 
     const screen_unit& unit() const noexcept { return table_.numbers().unit; }
-    double per_step(double ns) const noexcept {
-        return ns / static_cast<double>(std::max<std::uint64_t>(answer_.where->steps, 1));
-    }
 
     std::string prof_line() const {
         std::string what = short_command(document_.capture);
@@ -325,21 +323,18 @@ private:
     }
 
     std::string cpu_line() const {
-        std::vector<const screen_node*> rows;
-        for (const screen_node& node : table_.tree()) rows.push_back(&node);
-        std::stable_sort(rows.begin(), rows.end(), [](const screen_node* a, const screen_node* b) {
-            return a->figures.cpu_ns > b->figures.cpu_ns;
-        });
+        const std::vector<screen_row> rows = table_.level();
+        std::vector<std::size_t> order(rows.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return rows[a].cpu > rows[b].cpu; });
         std::string out = "CPU  ";
-        const auto add = [&](const screen_node& node) {
-            const auto ns = static_cast<double>(node.figures.cpu_ns);
-            out += fmt::format(" {} {} ({:.0f} %)", shortened(node.own_name, 24),
-                               unit().with_unit(unit().quanta(per_step(ns))), 100 * table_.numbers().share(ns));
-        };
-        if (!rows.empty()) add(*rows[0]);
-        if (rows.size() > 1 && rows[1]->figures.cpu_ns > 0) {
-            out += ", then";
-            add(*rows[1]);
+        for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), 2); ++i) {
+            const screen_row& row = rows[order[i]];
+            if (i != 0 && row.cpu == 0) break;
+            if (i != 0) out += ", then";
+            out += fmt::format(" {} {} ({} %)", shortened(table_.tree()[order[i]].own_name, 24),
+                               unit().with_unit(row.cpu), row.percent);
         }
         return out;
     }

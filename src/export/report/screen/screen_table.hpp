@@ -80,14 +80,14 @@ public:
     std::size_t head_lines() const noexcept { return has_gpu() ? 2 : 1; }
     // The step as one line, busy by phase, then idle by cause.
     std::string bar() const;
-    // The dearest rows, for the line CPU: name and time.
+    // The rows of the outermost level, in the order of tree(), as they are printed.
+    std::vector<screen_row> level() const;
     const std::vector<screen_node>& tree() const noexcept { return tree_; }
     bool has_gpu() const noexcept { return of_.devices != 0; }
 
 private:
     struct choice;
     std::vector<screen_row> choose(std::size_t rows, bool may_open) const;
-    std::vector<screen_row> level() const;
     std::vector<screen_row> inside(const screen_node& node, const screen_row& parent) const;
     void choose_columns();
     std::size_t longest_name() const noexcept;
