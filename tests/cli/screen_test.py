@@ -24,6 +24,8 @@ from decimal import Decimal
 try:
     from emulated_terminal import NUMBER, Shown, Table, number, run_on_terminal
 except ModuleNotFoundError as missing:
+    if missing.name not in ("pyte", "wcwidth"):
+        raise
     print(f"SKIPPED: no {missing.name}: pip install -r tests/requirements.txt")
     sys.exit(77)
 from torch_trace import TorchTrace
