@@ -44,6 +44,7 @@ bool show_with(const std::string& command, const std::string& text) {
     const pid_t child = fork();
     if (child == 0) {
         dup2(ends[0], STDIN_FILENO);
+        setenv("LESS", "FRX", 0);  // NOLINT(concurrency-mt-unsafe): one thread. Colours are shown, a short text is left
         execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
         _exit(exit_not_found);
     }

@@ -100,7 +100,10 @@ private:
     // Two lines of the program's own output stay in view above the screen; below it stand the places of files and the
     // shell's prompt.
     std::size_t lines_for_screen(int descriptor) const {
-        const std::size_t others = 2 + 1 + (options_.exports.trace ? 1 : 0) + 1;
+        const std::size_t width = std::max<std::size_t>(output_width(descriptor), 1);
+        // The longest name of a file in the directory is not known yet.
+        const std::size_t lines_a_file = 1 + (path_from_here(directory_).size() + 60) / width;
+        const std::size_t others = 2 + (is_one_ ? lines_a_file * (options_.exports.trace ? 2 : 1) : 1) + 1;
         const std::size_t all = output_lines(descriptor);
         return all > others + 4 ? all - others : 4;
     }
@@ -174,6 +177,11 @@ private:
     }
 
     void print_places() const {
+        if (paths_.size() > 1 && shows_screen_) {
+            fmt::print(stderr, "saved {} captures in {}\n", with_thousands(paths_.size()),
+                       terminal_safe(path_from_here(directory_)));
+            return;
+        }
         if (paths_.size() > 1) {
             complain(fmt::format("captures: {} in {}", with_thousands(paths_.size()), directory_));
             if (options_.exports.trace && exported_ != 0) complain("traces:   " + directory_ + "/*.trace.json.gz");
@@ -194,7 +202,7 @@ private:
     }
 
     void print_next() const {
-        if (is_one_ && shows_screen_) return;  // the screen has it
+        if (shows_screen_) return;  // the screen has it
         const std::string place = is_newest_place() ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report breakdown,kernels" : " --wide"));
         if (has_gpu_work_) complain("         prof diagnose" + place + "    (what to change, and what it would gain)");

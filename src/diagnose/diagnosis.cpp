@@ -582,7 +582,7 @@ private:
         of.places = suspects.size();
         of.is_of_gpu = suspects.front().is_of_gpu;
         of.advice = advice_of(asked, input_);
-        of.brief_advice = brief_advice_of(asked, input_);
+        of.brief_advice = brief_advice_of(asked, input_, suspects.front().place);
         for (const suspect& each : suspects) {
             if (of.parts.size() == most_parts) break;
             of.parts.push_back({each.what, each.tally.total_ns, each.tally.count, each.tally.longest_ns,

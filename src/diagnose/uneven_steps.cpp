@@ -55,6 +55,17 @@ private:
 
 }  // namespace
 
+namespace {
+
+// The longest step, which the brief words name.
+void name_longest(finding& of, std::uint64_t number, const std::string& grown) {
+    if (of.parts.empty()) of.noun = fmt::format("{}; step {}: {}", of.title, number, grown);
+    if (of.parts.empty())
+        of.brief_advice = fmt::format("prof report --steps {}:{} shows step {}", number, number + 1, number);
+}
+
+}  // namespace
+
 std::optional<finding> price_uneven_steps(const std::vector<std::int64_t>& lengths_ns,
                                           const std::vector<finding>& found) {
     if (lengths_ns.size() < least_uneven_steps) return {};
@@ -95,6 +106,7 @@ std::optional<finding> find_uneven_steps(const timeline& data, const attribution
                                        [&](const whole_step& each) { return each.number == slow.number; });
         if (step == steps.steps.end()) continue;
         const std::string grown = slow.excess_ns > 0 ? grown_part(broken_down->rows[slow.row]) : "no part grew alone";
+        name_longest(*out, slow.number, grown);
         out->parts.push_back({fmt::format("step {}, most of it: {}", slow.number, grown), slow.length_ns, 1,
                               slow.length_ns, step->from_ns()});
     }
@@ -117,6 +129,7 @@ std::optional<finding> find_uneven_steps(host_parts& parts, const whole_steps& s
     slow.resize(std::min(slow.size(), most_steps_named));
     out->advice.front() = out->brief_advice;
     for (const std::size_t step : slow) {
+        name_longest(*out, steps.steps[step].number, times.most_grown(step));
         out->parts.push_back({fmt::format("step {}, most of it: {}", steps.steps[step].number, times.most_grown(step)),
                               lengths_ns[step], 1, lengths_ns[step], steps.steps[step].from_ns()});
     }

@@ -146,7 +146,8 @@ void add_place(report_document& document) {
     const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
     // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
     const bool is_pipe = std::filesystem::exists(file) && !std::filesystem::is_regular_file(file);
-    if (is_pipe || document.capture.path == "-") return;
+    const std::string& path = document.capture.path;
+    if (is_pipe || path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")) return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
         if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(path_from_here(document.capture.path)));

@@ -245,7 +245,7 @@ class Captures(Screens):
             for lines in range(2, 61, 3 if capture != captures[0] else 1):
                 shown = self.show("report", capture, size=(80, lines))
                 self.assert_whole(shown)
-                numbers |= {line for line in shown.text if line.startswith(("Step ", "GPU ", "whole step"))}
+                numbers |= {" ".join(line.split()) for line in shown.text if line.startswith(("Step ", "GPU ", "whole step"))}
                 if lines >= SMALL:
                     table = Table(shown)
                     self.assert_table(shown, table)
@@ -303,7 +303,7 @@ class Captures(Screens):
             for size in SIZES:
                 if size[1] >= SMALL:
                     with self.subTest(count=count, size=size):
-                        self.check_job(job, ["rank 0"] * count, size)
+                        self.check_job(job, sorted(path.name for path in job.glob("*.prof")), size)
 
 
 WORDS = ("forward", "backward", "layer", "attention", "mlp", "optimizer_step", "embed tokens", "data_to_device", "层",
@@ -428,7 +428,6 @@ class Pager(Screens):
         self.show("report", "--full", self.capture, PROF_PAGER=None, PAGER=f"env A=1 {program} -x | cat")
         self.assertTrue(read.exists())
 
-    @unittest.expectedFailure  # less shows ESC[1m then, as PAGER=less has no -R and LESS is not set for it
     def test_less_without_options_shows_colours(self):
         asked = self.dir / "asked"
         self.show("report", "--full", self.capture, PROF_PAGER=None, PAGER=f'echo "${{LESS-}}" > {asked}; cat')
@@ -521,7 +520,7 @@ class Run(Screens):
                 at = text.index("loss 0.25")
                 self.assertEqual(text[at - 1], "epoch 1 done", shown)
                 saved = re.findall(r"^saved (\S+)$", "\n".join(shown.on_large_terminal()), re.MULTILINE)
-                self.assertIn(str(capture), saved, shown)
+                self.assertIn(str(capture.relative_to(self.place)), saved, shown)
                 self.assertIn("saved ", "".join(text[-2:]), shown)
                 self.assertTrue(shown.line_of("next: "), shown)
                 self.assertTrue(shown.line_of("Step  "), shown)
@@ -533,7 +532,6 @@ class Run(Screens):
                     self.assertTrue(shown.line_of("Possible gains a step|" + NO_GAIN), shown)
                 self.assertLess(shown.cursor, shown.lines)
 
-    @unittest.expectedFailure  # a place that takes two lines has the room of one
     def test_they_are_visible_where_the_place_of_the_capture_is_long(self):
         self.place = self.place / ("folder" * 10)
         self.place.mkdir()
@@ -549,7 +547,6 @@ class Run(Screens):
         self.assertNotIn(b"\x1b", done.stderr)
         self.assertIn(b"whole step", done.stderr)
 
-    @unittest.expectedFailure  # the head of the screen scrolls away: more lines stand below it than are kept free
     def test_a_job_s_answer_is_visible(self):
         victim = shlex.quote(TRAINER)
         script = f"for rank in 0 1 2 3 4 5 6 7; do RANK=$rank {victim} steps 12 autograd & done; wait; echo 1; echo 2"
@@ -578,7 +575,6 @@ class Characters(Screens):
                         self.assert_table(shown, Table(shown))
         self.assertFalse(self.show("report", capture).raw.isascii())
 
-    @unittest.expectedFailure  # what a job's screen shortens has an ellipsis in any locale
     def test_an_ascii_locale_gets_ascii_of_a_job(self):
         shown = self.show("report", self.copies(4).name, cwd=self.dir, LC_ALL="C")
         self.assertTrue(shown.raw.isascii(), shown)
@@ -591,7 +587,6 @@ class Characters(Screens):
         self.assertNotIn(b"\x1b", self.show("report", "--color", "never", "--full", "--no-pager", self.captures()[0]).raw)
         self.assertIn(b"\x1b", self.show("report", "--full", "--no-pager", self.captures()[0]).raw)
 
-    @unittest.expectedFailure  # its end is cut, which has what the GPU is idle
     def test_the_line_gpu_is_whole_beside_long_names(self):
         trace = TorchTrace()
         name = "a range of which the name is long and says much"
@@ -603,7 +598,6 @@ class Characters(Screens):
         shown = self.show("report", trace.write(self.dir / "trace.json"))
         self.assert_heading(shown, Table(shown))
 
-    @unittest.expectedFailure  # the command is shortened, so that it cannot be typed
     def test_what_to_type_next_is_whole(self):
         folder = self.dir / ("long" * 20)
         folder.mkdir()
@@ -613,7 +607,6 @@ class Characters(Screens):
         self.assertIn(str(capture), "".join(shown.text), shown)
 
 
-    @unittest.expectedFailure  # the line `Step` is cut, and a heading stands above no gains
     def test_a_job_is_whole_on_a_narrow_terminal(self):
         shown = self.show("report", self.copies(4).name, size=(60, 16), cwd=self.dir)
         self.assertNotRegex("\n".join(shown.text), r"\d…", shown)

@@ -153,7 +153,7 @@ TEST(WithoutGpuWork, LoggingIsNamedByThePhaseBeforeIt) {
     EXPECT_EQ(found.gain_ns, static_cast<std::int64_t>(counted) * 1'500 * us);
     EXPECT_EQ(found.trust, confidence::medium);  // it may be work
     ASSERT_THAT(found.parts, SizeIs(1));
-    EXPECT_EQ(found.parts[0].place, "");
+    EXPECT_EQ(found.parts[0].place, "after optimizer");
     for (const std::string& line : found.advice) EXPECT_THAT(line, Not(HasSubstr("GPU")));
 }
 

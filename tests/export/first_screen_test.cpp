@@ -350,7 +350,7 @@ TEST(FirstScreen, SaysWhatIsNotKnown) {
     without.has_steps = false;
     without.steps = 1;
     const std::vector<std::string> lines = first_screen(document_of(without), {.width = 120, .lines = 24});
-    EXPECT_THAT(lines, Contains(HasSubstr("--step-range NAME names one")));
+    EXPECT_THAT(lines, Contains(HasSubstr("--step-range NAME marks them")));
     EXPECT_THAT(lines, Contains(StartsWith("ms in all ")));
     EXPECT_THAT(lines, Contains(StartsWith("outside ranges ")));
     EXPECT_THAT(lines, Contains(StartsWith("whole recording ")));

@@ -49,6 +49,17 @@ std::string why_not_host_code(const rule_input& input) {
     return input.parts->why_unknown(input.used.has_jax, static_cast<double>(outside_ns) / std::max(all_ns, 1.0));
 }
 
+// Forward, backward and the optimizer cannot be moved out of a step.
+std::string brief_of_host_code(const rule_input& input, const std::string& place) {
+    const std::string phase = place.substr(0, place.find('/'));
+    if (phase == "optimizer" && input.used.has_torch) return "AdamW(…, fused=True), or foreach=True";
+    if (phase == "zero_grad") return "zero_grad(set_to_none=True)";
+    if (phase == "forward" || phase == "backward" || phase == "optimizer") {
+        return "ranges inside of it, which show the part";
+    }
+    return {};
+}
+
 }  // namespace
 
 const rule host_code_rule{
@@ -64,6 +75,7 @@ const rule host_code_rule{
     .explains_any_step = false,
     .bound = "as if that code took no time",
     .advice = host_code_advice,
+    .brief_at = brief_of_host_code,
     .asks_without_gpu = true,
     .advice_without_gpu = host_code_advice_without_gpu,
     .bound_without_gpu = "as if what the program does there took no time",

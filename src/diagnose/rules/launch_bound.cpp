@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks for stretches in which the GPU waits for the next launch although the host does nothing but launch: many small
 // kernels, each shorter than its launch takes.
+#include <algorithm>
+
 #include "diagnose/rules/rule.hpp"
 
 namespace prof {
@@ -59,6 +61,13 @@ constexpr advice_line launch_bound_advice[] = {
     {written_with::any, "CUDA: capture the stretch into a CUDA graph", "capture the stretch into a CUDA graph"},
 };
 
+std::string brief_of_launches(const rule_input& input, const std::string& /*place*/) {
+    const bool has_graphs = std::any_of(input.data.ops.begin(), input.data.ops.end(), [](const gpu_op& op) {
+        return op.kind == op_kind::graph || op.graph_node != npos;
+    });
+    return has_graphs ? "fewer and larger CUDA graphs: some are in use" : "";
+}
+
 }  // namespace
 
 const rule launch_bound_rule{
@@ -74,6 +83,7 @@ const rule launch_bound_rule{
     .explains_any_step = false,
     .bound = "as if launching took no time, as in a CUDA graph",
     .advice = launch_bound_advice,
+    .brief_at = brief_of_launches,
     .complete = add_graph,
 };
 

@@ -55,6 +55,8 @@ struct rule_input {
     std::string place(std::uint32_t number) const;
     // The same of a group, which without GPU work may be "outside phases, after optimizer".
     std::string place(const host_group& group) const;
+    // "forward/loss"; "" outside ranges; "after optimizer" of a program without GPU work.
+    std::string place_path(const host_group& group) const;
     // "cudaStreamSynchronize"; "cudaStreamSynchronize in aten::item", if an operator of PyTorch's makes the call.
     std::string call(const host_group& group) const;
     // Small copies in one direction at one place, at least least_pieces of them in a step. Copies to the host are not
@@ -91,6 +93,8 @@ struct rule {
         explains_any_step;  // a finding even if it matters in a single step; others are rather the uneven steps' reason
     std::string_view bound;  // what its price leaves out
     std::span<const advice_line> advice;
+    // What fits into one line at this place, instead of the first advice; "": that. Null: always that.
+    std::string (*brief_at)(const rule_input& input, const std::string& place) = nullptr;
     // What changes beside the groups' own time, in a part of the steps. Null: nothing.
     void (*complete)(const rule_input& input, const dependency_graph& graph, replay_changes& changes) = nullptr;
     bool asks_others = false;  // by is_found: it is asked when the others have their findings
@@ -110,7 +114,7 @@ struct rule {
 
 std::vector<std::string> advice_of(const rule& asked, const rule_input& input);
 // The first that fits into one line, for the program's framework; "": none does.
-std::string brief_advice_of(const rule& asked, const rule_input& input);
+std::string brief_advice_of(const rule& asked, const rule_input& input, const std::string& place);
 
 // A suspect for each group of host time that `is_meant` accepts.
 template <typename TIsMeant, typename TWhat>
@@ -118,7 +122,7 @@ std::vector<suspect> host_suspects(const rule_input& input, TIsMeant&& is_meant,
     std::vector<suspect> out;
     for (std::uint32_t i = 0; i < input.host.size(); ++i) {
         const host_group& group = input.host[i];
-        if (is_meant(group)) out.push_back({what(group), group.tally, false, {i}, input.where.path(group.place)});
+        if (is_meant(group)) out.push_back({what(group), group.tally, false, {i}, input.place_path(group)});
     }
     return out;
 }

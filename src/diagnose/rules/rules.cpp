@@ -37,6 +37,15 @@ std::string rule_input::place(const host_group& group) const {
     return parts == nullptr ? place(group.place) : parts->text(group.place, group.after);
 }
 
+std::string rule_input::place_path(const host_group& group) const {
+    if (parts == nullptr) return where.path(group.place);
+    std::string text = place(group);
+    for (const std::string_view prefix : {"in ", "outside phases, "}) {
+        if (text.starts_with(prefix)) text.erase(0, prefix.size());
+    }
+    return text == "outside phases" ? std::string() : text;
+}
+
 std::string rule_input::call(const host_group& group) const {
     if (group.call == npos) return group.cause == idle_cause::waiting ? "XLA's runtime" : "";
     const timeline_api_call& of = data.api_calls[group.call];
@@ -66,7 +75,10 @@ std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
     return out;
 }
 
-std::string brief_advice_of(const rule& asked, const rule_input& input) {
+std::string brief_advice_of(const rule& asked, const rule_input& input, const std::string& place) {
+    if (asked.brief_at != nullptr) {
+        if (std::string brief = asked.brief_at(input, place); !brief.empty()) return brief;
+    }
     for (const advice_line& line : advice_for(asked, input)) {
         if (!line.brief.empty() && is_for(line.whom, input.used)) return std::string(line.brief);
     }

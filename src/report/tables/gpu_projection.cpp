@@ -526,7 +526,7 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
         });
     auto& answer = *block_in<answer_block>(out);
     answer.where = std::move(where);
-    answer.run = run;
+    if (input.selected == nullptr) answer.run = run;
     answer.no_range = std::move(no_range);
     if (broken_down) answer.answer = answer_of(std::move(*broken_down), input.call_name);
     if (answer.answer && has_xla_ranges(shown.data())) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr double rough_share = 0.05;     // of a step: a rough gain of this size is shown beside sure ones
 constexpr double much_of_step = 0.9;     // busy: then the GPU is the limit
-constexpr std::size_t least_lines = 16;  // below it, or below least_width, the screen is four lines
+constexpr std::size_t least_lines = 12;  // below it, or below least_width, the screen is four lines
 constexpr std::size_t least_width = 60;
 constexpr std::string_view continuation = "      ";
 
@@ -51,7 +52,7 @@ std::string what_a_step_is(const step_figures& steps) {
     if (steps.witness == profiler_witness) return "one profiler.step() each";
     switch (steps.source) {
         case step_source::counted:
-            return "one prof_step() or --step-range each";
+            return "one counted step each";
         case step_source::observed:
             return "as observed";
         case step_source::profiler:
@@ -124,12 +125,12 @@ public:
         };
         std::size_t rows = std::max<std::size_t>(take(table_.least_rows()), 1);
         std::size_t gains = has_gains && !gains_.empty() ? 1 + take(std::min<std::size_t>(gains_.size() - 1, 2)) : 0;
-        const bool blank_below = take(1) == 1;
-        const bool blank_above = take(1) == 1;
-        const std::string uneven = uneven_text();
-        const bool has_uneven = !uneven.empty() && take(1) == 1;
         const std::string run = run_text();
         const bool has_run = !run.empty() && take(1) == 1;
+        const std::string uneven = uneven_text();
+        const bool has_uneven = !uneven.empty() && take(1) == 1;
+        const bool blank_below = take(1) == 1;
+        const bool blank_above = take(1) == 1;
         const bool is_whole = layout_.lines == SIZE_MAX;
         rows += take(table_.all_rows() > rows ? table_.all_rows() - rows : 0);
         // Rows are opened within what is left, and on a screen without end to a depth that can be read.
@@ -161,29 +162,19 @@ public:
         out.insert(out.end(), table.begin(), table.end());
         if (blank_below) out.emplace_back();
         if (has_gains) add_gains(gains, advice, out);
-        if (blank_before_next) out.emplace_back();
+        if (blank_before_next && !out.back().empty()) out.emplace_back();
         out.insert(out.end(), next.begin(), next.end());
-        fit(out);
+        fit_lines(out, layout_);
         return out;
     }
 
 private:
-    void fit(std::vector<std::string>& lines) const {
-        for (std::string& line : lines) {
-            line = beginning_of(line, layout_.width);
-            if (!layout_.is_ascii) continue;
-            for (std::size_t at = 0; (at = line.find(ellipsis_, at)) != std::string::npos;) {
-                line.replace(at, ellipsis_.size(), "~");
-            }
-        }
-    }
-
     std::vector<std::string> small() {
         collect_gains();
         std::vector<std::string> out{step_line(), table_.has_gpu() ? gpu_line() : cpu_line()};
         if (!gains_.empty()) out.push_back(gain_line(*gains_.front()));
         for (std::string& line : next_lines()) out.push_back(std::move(line));
-        fit(out);
+        fit_lines(out, layout_);
         if (out.size() > layout_.lines) out.resize(std::max<std::size_t>(layout_.lines, 1));
         return out;
     }
@@ -195,6 +186,8 @@ private:
         if (!answer_.gains) return;
         std::vector<const priced_change*> rough;
         for (const priced_change& gain : answer_.gains->dearest) {
+            constexpr double least_share = 0.005;  // else it would be shown as 0 %
+            if (gain.share < least_share) continue;
             (gain.is_rough || gain.changes_results ? rough : gains_).push_back(&gain);
         }
         const bool is_early = !rough.empty() && gains_.size() > 2 && rough.front()->share >= rough_share;
@@ -227,7 +220,9 @@ private:
     }
 
     std::vector<std::string> warning_lines() const {
-        const std::vector<std::string>& all = document_.capture.warnings;
+        std::vector<std::string> all = document_.capture.warnings;
+        // How the recording ended, if it was not in good order, and what was recorded of the program.
+        all.insert(all.end(), document_.capture.facts.begin(), document_.capture.facts.end());
         const bool is_whole = layout_.lines == SIZE_MAX;
         constexpr std::size_t low = 20;
         const std::size_t most = layout_.lines < low ? 1 : 2;  // warnings, and lines of one
@@ -236,7 +231,9 @@ private:
         for (const std::string& warning : all) {
             if (!is_whole && shown == most) break;
             ++shown;
-            const std::string text = wrapped("warning: " + terminal_safe(warning), layout_.width, "         ");
+            const bool is_fact = shown > document_.capture.warnings.size();
+            const std::string text = wrapped((is_fact ? "note: " : "warning: ") + terminal_safe(warning), layout_.width,
+                                             is_fact ? "      " : "         ");
             std::size_t lines = 0;
             for (std::size_t from = 0; from < text.size();) {
                 const std::size_t end = std::min(text.find('\n', from), text.size());
@@ -257,7 +254,7 @@ private:
     std::string step_line() const {
         const step_table& where = *answer_.where;
         if (!where.has_steps || !answer_.step) {
-            return "Step  none was found: no optimizer.step() and no range that recurs; --step-range NAME names one";
+            return "Step  none was found; prof_step(), libprof.step() or --step-range NAME marks them";
         }
         const step_figures& steps = *answer_.step;
         const screen_unit& in = unit();
@@ -284,14 +281,14 @@ private:
         const bool is_bound = of.busy_tenths >= static_cast<std::int64_t>(1000 * much_of_step);
         std::string out = fmt::format("{} busy {} ({})", answer_.where->devices > 1 ? "GPUs " : "GPU  ",
                                       unit().with_unit(of.busy), percent_text(of.busy_tenths, has_decimal));
-        if (is_bound) {
-            if (const std::string most = busiest(); !most.empty()) out += ", most of it " + most;
-        }
-        out +=
+        const std::string most = is_bound ? busiest() : std::string();
+        std::string idle =
             fmt::format("; idle {} ({})", unit().with_unit(of.idle()),
                         percent_text(has_decimal ? idle_tenths : 1000 - (of.busy_tenths + 5) / 10 * 10, has_decimal));
-        if (!is_bound) out += ", " + largest_cause();
-        return out;
+        if (!is_bound) idle += ", " + largest_cause();
+        const std::string phase = most.empty() ? most : ", most of it " + most;
+        const bool has_room = display_width(out) + display_width(phase) + display_width(idle) <= layout_.width;
+        return out + (has_room ? phase : std::string()) + idle;
     }
 
     // The row with more than half of the GPU's busy time.
@@ -349,19 +346,28 @@ private:
                                           static_cast<double>(std::max<std::int64_t>(run.end_ns, 0))};
         const auto whole_ns = static_cast<double>(run.recorded_ns);
         if (!(whole_ns > 0)) return {};
-        const screen_unit in = screen_unit::for_run(whole_ns);
-        const std::int64_t whole = in.quanta(whole_ns);
+        screen_unit in = screen_unit::for_run(whole_ns);
+        std::string out = run_text(run, parts, in);
+        while (display_width(out) > layout_.width && in.decimals > 1) {
+            in = {in.name, in.quantum_ns * 10, in.decimals - 1};
+            out = run_text(run, parts, in);
+        }
+        return out;
+    }
+
+    static std::string run_text(const run_parts& run, std::span<const double> parts, const screen_unit& in) {
+        const std::int64_t whole = in.quanta(static_cast<double>(run.recorded_ns));
         const std::vector<std::int64_t> shown = apportioned(parts, whole);
         std::string out = fmt::format("Run   {}:", in.with_unit(whole));
-        const auto add = [&](std::string_view what, std::int64_t quanta, const std::string& more = {}) {
-            if (quanta == 0) return;
-            out += fmt::format("{} {} {}{}", out.ends_with(':') ? "" : ",", what, in.text(quanta), more);
+        const auto add = [&](std::string_view what, std::int64_t quanta, bool is_shown, const std::string& more = {}) {
+            if (is_shown) out += fmt::format("{} {} {}{}", out.ends_with(':') ? "" : ",", what, in.text(quanta), more);
         };
-        add("start-up", shown[0]);
-        add("warm-up", shown[1], fmt::format(" ({} step{})", run.warm_up, run.warm_up == 1 ? "" : "s"));
-        add(fmt::format("{} step{}", with_thousands(run.steps), run.steps == 1 ? "" : "s"), shown[2]);
-        add("between", shown[3]);
-        add("end", shown[4]);
+        add("start-up", shown[0], shown[0] != 0);
+        add("warm-up", shown[1], run.warm_up != 0,
+            fmt::format(" ({} step{})", run.warm_up, run.warm_up == 1 ? "" : "s"));
+        add(fmt::format("{} step{}", with_thousands(run.steps), run.steps == 1 ? "" : "s"), shown[2], true);
+        add("between", shown[3], shown[3] != 0);
+        add("end", shown[4], shown[4] != 0);
         return out;
     }
 
@@ -400,11 +406,14 @@ private:
                                    unit().with_unit(unit().quanta(gains.together_ns)), 100 * gains.together_share);
         }
         out.push_back(std::move(heading));
-        // A gain without advice leaves its line to the next one.
+        // A gain without advice, or with the same, leaves its line to the next one.
+        std::string said;
         for (std::size_t i = 0; i < std::min(count, gains_.size()); ++i) {
             out.push_back(gain_line(*gains_[i]));
-            if (advice == 0 || gains_[i]->brief_advice.empty()) continue;
+            const std::string& text = gains_[i]->brief_advice;
+            if (advice == 0 || text.empty() || text == said) continue;
             --advice;
+            said = text;
             out.push_back(std::string(20, ' ') + "try " + gains_[i]->brief_advice);
         }
     }
@@ -416,11 +425,10 @@ private:
         if (has_findings) parts.push_back("prof diagnose" + *answer_.place + " (each place, what to try)");
         parts.push_back("prof report" + *answer_.place + " --full (tables)");
         parts.emplace_back("prof help terms");
-        // What a command answers is left out before the command is.
-        const std::size_t comment = parts.front().find(" (");
-        if (display_width(parts.front()) + 6 > layout_.width && comment != std::string::npos) {
-            parts.front().resize(parts.front().rfind(" ("));
-        }
+        // What a command answers is left out before the command is, and a path that leaves no room is FILE.
+        const auto is_long = [&] { return display_width(parts.front()) + 6 > layout_.width; };
+        if (is_long() && parts.front().ends_with(')')) parts.front().resize(parts.front().rfind(" ("));
+        if (is_long()) parts.front() = has_findings ? "prof diagnose FILE" : "prof report FILE --full";
         std::string out = "next: ";
         std::size_t shown = 0;
         for (const std::string& part : parts) {
@@ -481,7 +489,7 @@ std::string gain_text(const priced_change& gain, std::size_t width) {
         std::size_t named = 0;
         for (const std::string& place : gain.places) {
             if (named == most_named) break;
-            places += named == 0 ? " in " : ", ";
+            places += named != 0 ? ", " : place.starts_with("after ") ? " " : " in ";
             places += shortened(place_name(place), 32);
             ++named;
         }
@@ -505,7 +513,19 @@ std::string head_line(std::string what, const std::string& right_text, std::size
     what = shortened(what, width > used + 8 ? width - used : 8);
     const std::size_t gap = width - std::min(width, first.size() + display_width(what) + display_width(right_text));
     constexpr std::size_t widest = 1000;
+    if (right_text.empty()) return std::string(first) + what;
     return std::string(first) + what + std::string(width > widest ? 2 : gap, ' ') + right_text;
+}
+
+void fit_lines(std::vector<std::string>& lines, const screen_layout& layout) {
+    constexpr std::string_view ellipsis = "…";
+    for (std::string& line : lines) {
+        line = beginning_of(line, layout.width);
+        if (!layout.is_ascii) continue;
+        for (std::size_t at = 0; (at = line.find(ellipsis, at)) != std::string::npos;) {
+            line.replace(at, ellipsis.size(), "~");
+        }
+    }
 }
 
 bool has_first_screen(const report_document& document) noexcept {

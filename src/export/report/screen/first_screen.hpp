@@ -28,6 +28,8 @@ std::string short_command(const capture_heading& capture);
 std::string percent_text(std::int64_t tenths, bool has_decimal);
 // "launches in backward, forward and 3 more (rough)", in at most `width` cells: names of places give way.
 std::string gain_text(const priced_change& gain, std::size_t width);
+// Cuts what is longer than the screen is wide; in ASCII where that is wanted, but for names.
+void fit_lines(std::vector<std::string>& lines, const screen_layout& layout);
 // "prof  WHAT                 RIGHT"
 std::string head_line(std::string what, const std::string& right_text, std::size_t width);
 

@@ -6,9 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,10 +45,11 @@ struct member {
         cells = apportioned(parts, has_gpu ? whole : 0);
     }
 
-    std::string label(bool has_hosts, bool is_of_several) const {
+    std::string label(bool has_hosts, bool by_file) const {
         const captured_process& process = document->capture.process;
         std::string out;
-        if (is_of_several) out = terminal_safe(process.program) + " ";
+        // What was named apart is told apart by its file.
+        if (by_file) return terminal_safe(std::filesystem::path(document->capture.path).filename().string());
         if (process.rank) {
             out += fmt::format("rank {}", *process.rank);
         } else if (process.pid) {
@@ -93,7 +97,13 @@ public:
             commands.insert(each.document->capture.process.program);
             hosts.insert(each.document->capture.process.host);
         }
+        std::set<std::tuple<std::string, std::optional<std::int64_t>, std::optional<std::int64_t>>> processes;
+        for (const member& each : members_) {
+            const captured_process& process = each.document->capture.process;
+            processes.emplace(process.host, process.rank, process.pid);
+        }
         is_of_several_ = commands.size() > 1;
+        is_named_by_file_ = is_of_several_ || processes.size() < members_.size();
         has_hosts_ = hosts.size() > 1;
         for (const member& each : members_) {
             mean_.step_ns += each.step_ns / static_cast<double>(members_.size());
@@ -122,7 +132,7 @@ public:
         if (!gains.empty()) out.emplace_back();
         out.insert(out.end(), gains.begin(), gains.end());
         if (const std::string line = next_line(); !line.empty()) out.push_back(line);
-        for (std::string& line : out) line = beginning_of(line, layout_.width);
+        fit_lines(out, layout_);
         if (out.size() > layout_.lines) {  // a very low terminal: from the head and the end
             out.erase(out.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(layout_.lines, 2) - 1),
                       out.end() - 1);
@@ -214,6 +224,11 @@ private:
         const std::string count = fewest == most
                                       ? with_thousands(most)
                                       : fmt::format("{} to {}", with_thousands(fewest), with_thousands(most));
+        constexpr std::size_t narrow = 72;
+        if (layout_.width < narrow) {
+            return fmt::format("Step  {}, mean of {} each ({} to {})", text_with_unit(mean_.step_ns), count,
+                               text(static_cast<double>(least_ns)), text(static_cast<double>(longest_ns)));
+        }
         return fmt::format("Step  {}, mean of {} on each of {} {} ({} to {})", text_with_unit(mean_.step_ns), count,
                            members_.size(), has_ranks() ? "ranks" : "processes", text(static_cast<double>(least_ns)),
                            text(static_cast<double>(longest_ns)));
@@ -261,7 +276,7 @@ private:
         }
         return fmt::format(
             "{} {} waits least: {} of communication, the others {} to {}", who,
-            members_.front().label(has_hosts_, false), unit_.with_unit(members_.front().cells[communication_part]),
+            members_.front().label(has_hosts_, is_named_by_file_), unit_.with_unit(members_.front().cells[communication_part]),
             unit_.text(members_[1].cells[communication_part]), unit_.text(members_.back().cells[communication_part]));
     }
 
@@ -269,7 +284,7 @@ private:
         std::vector<std::pair<std::string, member>> rows;
         const std::size_t named = members_.size() <= room_for_members() ? members_.size() : most_named;
         for (std::size_t i = 0; i < named; ++i) {
-            rows.emplace_back(members_[i].label(has_hosts_, is_of_several_), members_[i]);
+            rows.emplace_back(members_[i].label(has_hosts_, is_named_by_file_), members_[i]);
         }
         if (named < members_.size()) {
             member others;
@@ -291,9 +306,14 @@ private:
         for (std::size_t i = 0; i < titles.size(); ++i) {
             if (has_gpu() && mean_.parts[i] > 0) columns.push_back(i);
         }
+        // Columns that have no room go, those that are easiest to do without first; digits never do.
+        for (const std::size_t part : {std::size_t{2}, std::size_t{0}, communication_part}) {
+            const std::size_t most_columns = layout_.width > 30 ? (layout_.width - 30) / 12 : 0;
+            if (columns.size() > std::max<std::size_t>(most_columns, 1)) std::erase(columns, part);
+        }
         std::size_t name_width = 12;
         for (const auto& [name, of] : rows) name_width = std::max(name_width, display_width(name));
-        name_width = std::min(name_width, layout_.width > 60 ? layout_.width - 50 : 12);
+        name_width = std::min(name_width, layout_.width > 62 ? layout_.width - 50 : 16);
         const std::size_t number = std::max<std::size_t>(display_width(text(mean_.step_ns)) + 1, 6) + 2;
         const auto padded = [&](std::string_view name) {
             std::string out = shortened(name, name_width);
@@ -335,12 +355,12 @@ private:
                 if (gain.rule == "communication" || gain.is_rough || gain.changes_results) continue;
                 const auto [known, is_new] = places.try_emplace(
                     gain.noun + "\n" + (gain.places.empty() ? "" : gain.places.front()), changes.size());
-                if (is_new) changes.push_back({&gain, each.label(false, is_of_several_), 0});
+                if (is_new) changes.push_back({&gain, each.label(false, is_named_by_file_), 0});
                 change& of = changes[known->second];
                 ++of.ranks;
                 if (gain.gain_ns <= of.gain->gain_ns) continue;
                 of.gain = &gain;
-                of.who = each.label(false, is_of_several_);
+                of.who = each.label(false, is_named_by_file_);
             }
         }
         if (changes.empty()) return {};
@@ -366,7 +386,7 @@ private:
     std::string next_line() const {
         const answer_block& answer = *members_.front().answer;
         if (!answer.place || answer.place->empty()) return {};
-        return fmt::format("next: prof report{} ({})", *answer.place, members_.front().label(false, is_of_several_));
+        return fmt::format("next: prof report{} ({})", *answer.place, members_.front().label(false, is_named_by_file_));
     }
 
     std::string text(double ns) const { return unit_.text(unit_.quanta(ns)); }
@@ -378,7 +398,8 @@ private:
     std::vector<member> without_gpu_;
     member mean_;
     screen_unit unit_{};
-    bool is_of_several_ = false;
+    bool is_of_several_ = false;      // programs
+    bool is_named_by_file_ = false;  // several programs, or copies of one capture
     bool has_hosts_ = false;
 };
 

@@ -126,6 +126,7 @@ void screen_table::choose_columns() {
             busy.uses.push_back(use);
         }
     }
+    if (busy.uses.size() == 1) busy.title = "computing";
     columns_.push_back(std::move(busy));
     for (screen_column& column : beside) columns_.push_back(std::move(column));
 
@@ -195,25 +196,24 @@ std::vector<screen_row> screen_table::level() const {
         out[i].cells.resize(columns_.size());
         out[i].is_blank.resize(columns_.size());
     }
-    // Columns add up to busy and to idle.
+    // Each use by itself, so that no number depends on which columns there is room for.
     for (const bool idle : {false, true}) {
-        std::vector<double> columns;
-        for (const screen_column& column : columns_) {
-            double ns = 0;
-            for (const step_column use : column.uses) ns += not_negative(numbers_.uses[static_cast<std::size_t>(use)]);
-            columns.push_back(column.is_idle == idle ? ns : 0);
+        std::array<double, step_column_count> uses{};
+        for (std::size_t u = 0; u < step_column_count; ++u) {
+            if (is_idle(static_cast<step_column>(u)) == idle) uses[u] = not_negative(numbers_.uses[u]);
         }
-        const std::vector<std::int64_t> totals = apportioned(columns, idle ? numbers_.idle() : numbers_.busy);
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
-            if (columns_[c].is_idle != idle) continue;
-            divide([&](const step_table_row& row) { return sum_of(row, columns_[c].uses); }, totals[c],
+        const std::vector<std::int64_t> totals = apportioned(uses, idle ? numbers_.idle() : numbers_.busy);
+        for (std::size_t u = 0; u < step_column_count; ++u) {
+            const auto use = static_cast<step_column>(u);
+            if (is_idle(use) != idle) continue;
+            divide([&](const step_table_row& row) { return row.of(use); }, totals[u],
                    [&](std::size_t i, std::int64_t cell) {
-                       out[i].cells[c] = cell;
-                       out[i].is_blank[c] = sum_of(tree_[i].figures, columns_[c].uses) == 0;
+                       out[i].uses[u] = cell;
                        out[i].time += cell;
                    });
         }
     }
+    for (std::size_t i = 0; i < tree_.size(); ++i) fill_cells(tree_[i].figures, out[i]);
     const double count = static_cast<double>(std::max<std::uint64_t>(of_.steps, 1));
     double waits_ns = 0;
     for (const screen_node& node : tree_) waits_ns += not_negative(node.figures.wait_ns);
@@ -228,12 +228,17 @@ std::vector<screen_row> screen_table::level() const {
     const std::vector<std::int64_t> percents = apportioned(shares, 100);
     for (std::size_t i = 0; i < tree_.size(); ++i) {
         out[i].percent = percents[i];
-        const double calls = static_cast<double>(tree_[i].figures.calls) / count;
-        if (of_.has_steps && calls >= 1.5 && std::abs(calls - std::round(calls)) <= 0.05 * calls) {
-            out[i].name += fmt::format(" {}{:.0f}", layout_.is_ascii ? "x" : "×", calls);
-        }
     }
     return out;
+}
+
+// The cells of the columns that are shown.
+void screen_table::fill_cells(const step_table_row& figures, screen_row& row) const {
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        row.cells[c] = 0;
+        for (const step_column use : columns_[c].uses) row.cells[c] += row.uses[static_cast<std::size_t>(use)];
+        row.is_blank[c] = sum_of(figures, columns_[c].uses) == 0;
+    }
 }
 
 // What a row consists of: its busy cells are divided among its children and what is left.
@@ -257,15 +262,16 @@ std::vector<screen_row> screen_table::inside(const screen_node& node, const scre
         const std::vector<std::int64_t> cells = apportioned(shares, total);
         for (std::size_t i = 0; i < out.size(); ++i) set(i, cells[i]);
     };
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-        if (columns_[c].is_idle) continue;
-        divide([&](const step_table_row& row) { return sum_of(row, columns_[c].uses); }, parent.cells[c],
+    for (std::size_t u = 0; u < step_column_count; ++u) {
+        const auto use = static_cast<step_column>(u);
+        if (is_idle(use)) continue;
+        divide([&](const step_table_row& row) { return row.of(use); }, parent.uses[u],
                [&](std::size_t i, std::int64_t cell) {
-                   out[i].cells[c] = cell;
-                   out[i].is_blank[c] = sum_of(node.children[i].figures, columns_[c].uses) == 0;
+                   out[i].uses[u] = cell;
                    out[i].time += cell;
                });
     }
+    for (std::size_t i = 0; i < out.size(); ++i) fill_cells(node.children[i].figures, out[i]);
     if (!has_gpu()) {
         divide([](const step_table_row& row) { return row.cpu_ns; }, parent.cpu,
                [&](std::size_t i, std::int64_t cell) { out[i].time = out[i].cpu = cell; });
@@ -280,6 +286,7 @@ void add_row(screen_row& to, const screen_row& from) {
         to.cells[c] += from.cells[c];
         to.is_blank[c] = to.is_blank[c] && from.is_blank[c];
     }
+    for (std::size_t u = 0; u < step_column_count; ++u) to.uses[u] += from.uses[u];
     to.time += from.time;
     to.percent += from.percent;
     to.cpu += from.cpu;

@@ -3,6 +3,7 @@
 // functions.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -32,9 +33,10 @@ struct screen_column {
 struct screen_row {
     std::string name{};
     std::size_t depth = 0;
-    std::vector<std::int64_t> cells{};  // by column
-    std::vector<bool> is_blank{};       // by column: exactly nothing
-    std::int64_t time = 0;              // the sum of the cells; without GPU work that of the CPU
+    std::array<std::int64_t, step_column_count> uses{};  // by what the GPU does
+    std::vector<std::int64_t> cells{};                   // the same by column
+    std::vector<bool> is_blank{};                        // by column: exactly nothing
+    std::int64_t time = 0;                               // the sum of the cells; without GPU work that of the CPU
     std::int64_t percent = 0;
     std::int64_t cpu = 0;
     std::int64_t waits = 0;
@@ -89,6 +91,7 @@ private:
     struct choice;
     std::vector<screen_row> choose(std::size_t rows, bool may_open) const;
     std::vector<screen_row> inside(const screen_node& node, const screen_row& parent) const;
+    void fill_cells(const step_table_row& figures, screen_row& row) const;
     void choose_columns();
     std::size_t longest_name() const noexcept;
     double weight(const screen_node& node) const noexcept;

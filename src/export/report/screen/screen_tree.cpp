@@ -103,7 +103,7 @@ private:
         std::vector<bool> is_merged(nodes.size(), false);
         std::vector<screen_node> merged;
         for (auto& [kind, group] : groups) {
-            drop_slower(nodes, group);
+            drop_others(nodes, group);
             if (group.size() < least_alike) continue;
             merged.push_back(merge(nodes, group));
             for (const std::size_t i : group) is_merged[i] = true;
@@ -118,15 +118,18 @@ private:
         nodes = std::move(merged);
     }
 
-    // A slower one stays a row, so that it is seen.
-    static void drop_slower(const std::vector<screen_node>& nodes, std::vector<std::size_t>& group) {
+    // One that differs stays a row, so that it is seen.
+    static void drop_others(const std::vector<screen_node>& nodes, std::vector<std::size_t>& group) {
         if (group.size() < least_alike) return;
         std::vector<std::int64_t> weights;
         for (const std::size_t i : group) weights.push_back(weight_of(nodes[i].figures));
         std::nth_element(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(weights.size() / 2),
                          weights.end());
-        const double longest = slower * static_cast<double>(weights[weights.size() / 2]);
-        std::erase_if(group, [&](std::size_t i) { return static_cast<double>(weight_of(nodes[i].figures)) > longest; });
+        const auto middle = static_cast<double>(weights[weights.size() / 2]);
+        std::erase_if(group, [&](std::size_t i) {
+            const auto weight = static_cast<double>(weight_of(nodes[i].figures));
+            return weight > slower * middle || slower * weight < middle;
+        });
     }
 
     screen_node merge(const std::vector<screen_node>& nodes, const std::vector<std::size_t>& group) const {
