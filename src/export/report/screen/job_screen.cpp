@@ -121,26 +121,43 @@ public:
     bool has_members() const noexcept { return members_.size() > 1; }
 
     std::vector<std::string> lines() const {
+        struct amount {
+            std::size_t members;
+            std::size_t gains;
+            bool has_blanks;
+        };
+        const std::size_t all = layout_.lines == SIZE_MAX ? std::max<std::size_t>(most_members, 64) : most_members;
+        // What goes first where there are few lines.
+        const amount amounts[] = {{all, 3, true},         {all, 3, false}, {all, 1, false},
+                                  {most_named, 1, false}, {1, 1, false},   {1, 0, false}};
+        std::vector<std::string> out;
+        for (const amount& shown : amounts) {
+            out = lines(shown.members, shown.gains, shown.has_blanks);
+            if (out.size() <= layout_.lines) return out;
+        }
+        // A very low terminal has the head and the end.
+        out.erase(out.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(layout_.lines, 2) - 1),
+                  out.end() - 1);
+        return out;
+    }
+
+private:
+    std::vector<std::string> lines(std::size_t members, std::size_t most_gains, bool has_blanks) const {
         std::vector<std::string> out{prof_line()};
         for (std::string& line : warning_lines()) out.push_back(std::move(line));
         out.push_back(step_line());
         if (has_gpu() && !is_of_several_) out.push_back(gpu_line());
         if (!is_of_several_) out.push_back(ranks_line());
-        out.emplace_back();
-        for (std::string& line : table_lines()) out.push_back(std::move(line));
-        const std::vector<std::string> gains = gain_lines();
-        if (!gains.empty()) out.emplace_back();
+        if (has_blanks) out.emplace_back();
+        for (std::string& line : table_lines(members)) out.push_back(std::move(line));
+        const std::vector<std::string> gains = most_gains == 0 ? std::vector<std::string>() : gain_lines(most_gains);
+        if (!gains.empty() && has_blanks) out.emplace_back();
         out.insert(out.end(), gains.begin(), gains.end());
         if (const std::string line = next_line(); !line.empty()) out.push_back(line);
         fit_lines(out, layout_);
-        if (out.size() > layout_.lines) {  // a very low terminal: from the head and the end
-            out.erase(out.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(layout_.lines, 2) - 1),
-                      out.end() - 1);
-        }
         return out;
     }
 
-private:
     bool has_gpu() const noexcept { return members_.front().answer->where->devices != 0; }
     bool communicates() const noexcept {
         return std::any_of(members_.begin(), members_.end(), [&](const member& each) {
@@ -274,15 +291,16 @@ private:
         if (!communicates()) {
             return fmt::format("{} differ: means from {} to {}", who, text(means.first), text_with_unit(means.second));
         }
-        return fmt::format(
-            "{} {} waits least: {} of communication, the others {} to {}", who,
-            members_.front().label(has_hosts_, is_named_by_file_), unit_.with_unit(members_.front().cells[communication_part]),
-            unit_.text(members_[1].cells[communication_part]), unit_.text(members_.back().cells[communication_part]));
+        return fmt::format("{} {} waits least: {} of communication, the others {} to {}", who,
+                           members_.front().label(has_hosts_, is_named_by_file_),
+                           unit_.with_unit(members_.front().cells[communication_part]),
+                           unit_.text(members_[1].cells[communication_part]),
+                           unit_.text(members_.back().cells[communication_part]));
     }
 
-    std::vector<std::string> table_lines() const {
+    std::vector<std::string> table_lines(std::size_t most) const {
         std::vector<std::pair<std::string, member>> rows;
-        const std::size_t named = members_.size() <= room_for_members() ? members_.size() : most_named;
+        const std::size_t named = members_.size() <= most ? members_.size() : std::min(most, most_named);
         for (std::size_t i = 0; i < named; ++i) {
             rows.emplace_back(members_[i].label(has_hosts_, is_named_by_file_), members_[i]);
         }
@@ -335,12 +353,8 @@ private:
         }
         return out;
     }
-    std::size_t room_for_members() const noexcept {
-        return layout_.lines == SIZE_MAX ? std::max<std::size_t>(most_members, 64) : most_members;
-    }
-
     // The same change on several ranks is one line, with the largest gain.
-    std::vector<std::string> gain_lines() const {
+    std::vector<std::string> gain_lines(std::size_t most) const {
         struct change {
             const priced_change* gain = nullptr;
             std::string who{};
@@ -367,7 +381,7 @@ private:
         std::stable_sort(changes.begin(), changes.end(),
                          [](const change& a, const change& b) { return a.gain->gain_ns > b.gain->gain_ns; });
         std::vector<std::string> out{"Possible gains a step, of one process each"};
-        for (std::size_t i = 0; i < std::min<std::size_t>(changes.size(), 3); ++i) {
+        for (std::size_t i = 0; i < std::min(changes.size(), most); ++i) {
             const change& of = changes[i];
             const std::string who = of.ranks == 1 ? of.who
                                     : of.ranks == members_.size() && !is_of_several_
@@ -398,7 +412,7 @@ private:
     std::vector<member> without_gpu_;
     member mean_;
     screen_unit unit_{};
-    bool is_of_several_ = false;      // programs
+    bool is_of_several_ = false;     // programs
     bool is_named_by_file_ = false;  // several programs, or copies of one capture
     bool has_hosts_ = false;
 };
