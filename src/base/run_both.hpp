@@ -50,24 +50,24 @@ public:
     // Whoever makes the tasks gives them with add_all(), or gives up by destroying it.
     class maker {
     public:
-        explicit maker(shared_tasks& to) : to_(to) {}
+        explicit maker(shared_tasks& shared) : shared_(shared) {}
         maker(const maker&) = delete;
         maker& operator=(const maker&) = delete;
-        ~maker() { to_.finish(); }
+        ~maker() { shared_.finish(); }
 
         void add_all(std::vector<std::function<void()>> tasks) {
-            to_.tasks_ = std::move(tasks);
-            to_.finish();
+            shared_.tasks_ = std::move(tasks);
+            shared_.finish();
         }
 
     private:
-        shared_tasks& to_;
+        shared_tasks& shared_;
     };
 
     // Calls tasks until none is left. Waits for the maker. A task throws through it; the rest is for the other thread.
     void work() {
         has_all_.wait(false);
-        for (std::size_t at = next_++; at < tasks_.size(); at = next_++) tasks_[at]();
+        for (std::size_t task = next_++; task < tasks_.size(); task = next_++) tasks_[task]();
     }
 
 private:

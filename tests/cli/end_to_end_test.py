@@ -162,7 +162,7 @@ def check_steps(directory):
     result = prof("run", "-o", "steps", *options, "--", TRAINER, "steps", "6", "autograd", cwd=directory)
     lines = [line.strip() for line in result.stderr.splitlines()]
     first = lines.index("") + 2  # behind the command
-    length = r"Step  [\d.,]+ [mu]s, mean of 4 \([\d.,]+ to [\d.,]+\); one prof_step\(\) or --step-range each"
+    length = r"Step  [\d.,]+ [mu]s, mean of 4 \([\d.,]+ to [\d.,]+\); one counted step each"
     assert re.fullmatch(length, lines[first]), lines
     assert re.match(r"GPU   busy [\d.,]+ [mu]s \(", lines[first + 1]), lines
     assert re.search(r", warm-up [\d.]+ \(1 step\), 4 steps [\d.]+", lines[first + 2]), lines

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output that docs/guide/tasks.md, answers.md and docs/reference/diagnose.md show of a command is what the command prints;
-the figures that answers.md repeats in its sentences are those of the same capture.
+"""The output that docs/guide/screen.md, tasks.md, answers.md and docs/reference/diagnose.md show of a command is what the
+command prints; the figures that answers.md repeats in its sentences are those of the same capture.
 
     documented_test.py PROF
 """
@@ -18,14 +18,14 @@ COLUMNS = "92"  # as the documents say
 
 def main():
     shown = []
-    for page in ("guide/tasks.md", "guide/answers.md", "reference/diagnose.md"):
+    for page in ("guide/screen.md", "guide/tasks.md", "guide/answers.md", "reference/diagnose.md"):
         text = (recorded.ROOT / "docs" / page).read_text()
         found = re.findall(r"```console\n\$ prof (.*)\n((?:.*\n)*?)```", text)
         assert found, f"{page} shows no command"
         shown += found
     for arguments, output in shown:
         done = subprocess.run([sys.argv[1], *shlex.split(arguments)], cwd=recorded.ROOT, capture_output=True, text=True,
-                              env={**os.environ, "COLUMNS": COLUMNS}, check=True)
+                              env={**os.environ, "COLUMNS": COLUMNS, "LC_ALL": "C.UTF-8"}, check=True)
         assert output in done.stdout, f"prof {arguments} prints\n{done.stdout}and the document shows\n{output}"
     check_sentences(sys.argv[1])
 
