@@ -88,8 +88,8 @@ class Phases(unittest.TestCase):
         if whole is not None:
             self.assertEqual((self.report["step"]["steps"], self.report["step"]["is_first"]), (whole, False))
 
-    BY_OPTIMIZER = "; each has the steps of the optimizers"
-    BY_CALL = "; each is a call of the outermost module"
+    BY_OPTIMIZER = "; one optimizer.step() each"
+    BY_CALL = "; one call of the outermost module each"
 
     def of_training(self, steps, in_workers=False, **more):
         parts = {"forward": steps, "backward": steps, "optimizer": steps, "zero_grad": steps, "data": steps, **more}
@@ -175,7 +175,7 @@ class Phases(unittest.TestCase):
                 found[name] = found.get(name, 0) + row["instances"]
         return found
 
-    BY_PROFILER = "; each is a ProfilerStep# of the program"
+    BY_PROFILER = "; one profiler.step() each"
 
     def test_steps_of_torch_profiler(self):
         # Six batches, and what comes after the last call of step(). The first has all since the profiler has begun.
