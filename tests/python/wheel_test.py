@@ -18,7 +18,7 @@ import zipfile
 
 SOURCE, SCRATCH = pathlib.Path(), pathlib.Path()
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-MOST_BYTES = 6_000_000
+MOST_BYTES = 7_000_000  # 6.2 MB today
 
 PROGRAM = """
 import time
