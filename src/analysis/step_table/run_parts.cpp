@@ -20,6 +20,7 @@ time_spans times_of(std::vector<whole_step>::const_iterator first, std::vector<w
 run_parts make_run_parts(const timeline& data, const attribution& att, std::string_view step_function,
                          const step_scope& scope) {
     std::vector<time_span> windows;
+    windows.reserve(data.windows.size());
     for (const timeline_window& window : data.windows) windows.push_back({window.start_ns, window.end_ns});
     time_spans recorded(windows);
     if (!scope.times.is_empty()) recorded = recorded.within(scope.times);

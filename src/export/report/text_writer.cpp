@@ -52,8 +52,9 @@ public:
         std::vector<bool> shown(documents_.size(), true);
         if (outline_) shown = processes_with_tables(processes, most_tables);
         std::vector<const report_document*> all;
+        all.reserve(documents_.size());
         for (const report_document& document : documents_) all.push_back(&document);
-        const std::string screen = screen_text(job_screen(all, screen_layout_of(layout_)), layout_);
+        std::string screen = screen_text(job_screen(all, screen_layout_of(layout_)), layout_);
         if (!screen.empty() && layout_.only_screen) return screen;
 
         const table overview = process_overview(processes);

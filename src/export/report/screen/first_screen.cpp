@@ -239,7 +239,7 @@ private:
                 const std::size_t end = std::min(text.find('\n', from), text.size());
                 std::string line = text.substr(from, end - from);
                 const bool is_last = !is_whole && ++lines == most && end + 1 < text.size();
-                out.push_back(is_last ? beginning_of(line.append(ellipsis_), layout_.width) : std::move(line));
+                out.push_back(is_last ? beginning_of(line.append("…"), layout_.width) : std::move(line));
                 if (is_last) break;
                 from = end + 1;
             }
@@ -439,8 +439,6 @@ private:
         }
         return {std::move(out)};
     }
-
-    static constexpr std::string_view ellipsis_ = "…";
 
     const report_document& document_;
     const answer_block& answer_;

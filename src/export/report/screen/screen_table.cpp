@@ -396,6 +396,7 @@ std::vector<std::string> screen_table::lines(std::size_t most, bool may_open) co
         return is_blank ? std::string() : unit.text(quanta);
     };
     std::vector<const screen_row*> all;
+    all.reserve(rows.size() + 1);
     for (const screen_row& row : rows) all.push_back(&row);
     all.push_back(&sum);
 
@@ -525,6 +526,7 @@ std::string screen_table::bar() const {
         }
     };
     std::vector<part> some;
+    some.reserve(tree_.size());
     for (const screen_node& node : tree_) {
         some.push_back({node.own_name, not_negative(has_gpu() ? node.figures.busy_ns() : node.figures.cpu_ns), false});
     }
@@ -562,6 +564,7 @@ std::string screen_table::bar() const {
     }
     if (shown.empty()) return {};
     std::vector<double> shares;
+    shares.reserve(shown.size());
     for (const part& each : shown) shares.push_back(each.ns);
     const std::size_t spaces = shown.size() - 1;
     const std::size_t room = layout_.width > 2 * spaces + 1 ? layout_.width - spaces : shown.size();

@@ -88,6 +88,7 @@ private:
     static std::string kind_of(const screen_node& node, const numbered_name& name) {
         std::string out = fmt::format("{}\n{}\n{}", static_cast<int>(node.figures.kind), name.before, name.behind);
         std::vector<std::string_view> children;
+        children.reserve(node.children.size());
         for (const screen_node& child : node.children) children.push_back(child.name);
         std::sort(children.begin(), children.end());
         for (const std::string_view child : children) out.append("\n").append(child);
@@ -122,6 +123,7 @@ private:
     static void drop_others(const std::vector<screen_node>& nodes, std::vector<std::size_t>& group) {
         if (group.size() < least_alike) return;
         std::vector<std::int64_t> weights;
+        weights.reserve(group.size());
         for (const std::size_t i : group) weights.push_back(weight_of(nodes[i].figures));
         std::nth_element(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(weights.size() / 2),
                          weights.end());
