@@ -51,8 +51,8 @@ public:
         if (output.format().is_for_people) settings_.most_rows = settings_.shown.rows;
         shown_limits shown = settings_.shown;
         if (!is_one_ && kinds_.empty()) shown.deepest = 1;  // `prof report` has the rest
-        is_on_terminal_ = !is_file && isatty(shown_on) == 1;
-        shows_screen_ = is_on_terminal_ && kinds_.empty() && output.format().is_for_people;
+        const bool is_on_terminal = !is_file && isatty(shown_on) == 1;
+        shows_screen_ = is_on_terminal && kinds_.empty() && output.format().is_for_people;
         const text_layout layout{.width = output_width(shown_on),
                                  .color = !is_file && has_color("auto", shown_on),
                                  .lines = shows_screen_ ? lines_for_screen(shown_on) : SIZE_MAX,
@@ -216,7 +216,6 @@ private:
     std::string directory_;
     std::vector<const report_kind*> kinds_;
     bool is_one_;
-    bool is_on_terminal_ = false;
     bool shows_screen_ = false;
     report_settings settings_;
     std::unique_ptr<report_writer> writer_;

@@ -41,7 +41,7 @@ struct host_part {
 // Whether a capture shows for certain that the program had no work on a GPU.
 bool uses_no_gpu(const timeline& data) noexcept;
 
-// What such a program is written with: no kernels tell, and a program may mark phases of its own.
+// The framework of such a program. There are no kernels to go by, and a program may mark phases of its own.
 frameworks frameworks_without_gpu(const timeline& data, const whole_steps& steps);
 
 class host_parts {
@@ -70,7 +70,8 @@ public:
 
     // Whether phases were observed in the steps.
     bool has_phases() const noexcept { return !phases_.empty(); }
-    // Why what is outside the phases cannot be told from work; "": it can. `outside_share`: of the steps, in no range.
+    // Why time outside the phases may be the work of the step; "": it is not. `outside_share`: the part of the steps that
+    // lies in no range.
     std::string why_unknown(bool has_jax, double outside_share) const;
     // "outside phases, after optimizer", "in metrics".
     std::string text(std::uint32_t place, std::uint32_t after) const;

@@ -199,10 +199,7 @@ text_role role_of(std::string_view line) {
 
 screen_layout screen_layout_of(const text_layout& layout) {
     constexpr std::size_t widest = 120;
-    return {.width = std::min(layout.width, widest),
-            .lines = layout.lines,
-            .is_ascii = layout.is_ascii,
-            .color = layout.color};
+    return {.width = std::min(layout.width, widest), .lines = layout.lines, .is_ascii = layout.is_ascii};
 }
 
 std::string screen_text(const std::vector<std::string>& lines, const text_layout& layout) {

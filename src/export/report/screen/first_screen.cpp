@@ -135,7 +135,7 @@ public:
         rows += take(table_.all_rows() > rows ? table_.all_rows() - rows : 0);
         // Rows are opened within what is left, and on a screen without end to a depth that can be read.
         constexpr std::size_t most_opened = 30;
-        const std::vector<std::string> table = table_.lines(rows + (is_whole ? most_opened : left), true);
+        const std::vector<std::string> table = table_.lines(rows + (is_whole ? most_opened : left));
         const std::size_t opened = table.size() - std::min(table.size(), rows + table_.head_lines() + 1);
         take(opened);
         // What is left then: the advice of further gains, further gains, and an empty line.

@@ -48,7 +48,7 @@ struct member {
     std::string label(bool has_hosts, bool by_file) const {
         const captured_process& process = document->capture.process;
         std::string out;
-        // What was named apart is told apart by its file.
+        // Several programs, or copies of one capture, have the names of their files.
         if (by_file) return terminal_safe(std::filesystem::path(document->capture.path).filename().string());
         if (process.rank) {
             out += fmt::format("rank {}", *process.rank);

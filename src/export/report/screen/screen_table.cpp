@@ -295,18 +295,9 @@ void add_row(screen_row& to, const screen_row& from) {
     ++to.stands_for;
 }
 
-// The rows that stand first in `order`, at most `most` with the one for all others, which has a name of its own if it
-// stands for one.
-std::vector<std::size_t> first_of(std::size_t count, std::size_t most) {
-    std::vector<std::size_t> out;
-    const std::size_t shown = count <= most ? count : std::max<std::size_t>(most, 1) - 1;
-    for (std::size_t i = 0; i < shown; ++i) out.push_back(i);
-    return out;
-}
-
 }  // namespace
 
-std::vector<screen_row> screen_table::choose(std::size_t most, bool may_open) const {
+std::vector<screen_row> screen_table::choose(std::size_t most) const {
     struct line {
         screen_row row;
         const screen_node* node = nullptr;  // null: of a row for others
@@ -322,7 +313,9 @@ std::vector<screen_row> screen_table::choose(std::size_t most, bool may_open) co
         out.depth = depth;
         return out;
     };
-    for (const std::size_t i : first_of(all.size(), most)) lines.push_back({all[i], &tree_[i]});
+    // One line is for all others, where there is no room for each.
+    const std::size_t named = all.size() <= most ? all.size() : std::max<std::size_t>(most, 1) - 1;
+    for (std::size_t i = 0; i < named; ++i) lines.push_back({all[i], &tree_[i]});
     if (lines.size() < all.size()) lines.push_back({fold(all, lines.size(), 0), nullptr, true});
 
     const double least_time = least_inside * static_cast<double>(std::max<std::int64_t>(numbers_.whole, 1));
@@ -332,7 +325,7 @@ std::vector<screen_row> screen_table::choose(std::size_t most, bool may_open) co
         for (std::size_t c = 0; c < columns_.size(); ++c) busy += columns_[c].is_idle ? 0 : of.row.cells[c];
         return busy;
     };
-    while (may_open && lines.size() < most) {
+    while (lines.size() < most) {
         std::size_t best = lines.size();
         for (std::size_t i = 0; i < lines.size(); ++i) {
             const line& each = lines[i];
@@ -371,8 +364,8 @@ std::vector<screen_row> screen_table::choose(std::size_t most, bool may_open) co
     return out;
 }
 
-std::vector<std::string> screen_table::lines(std::size_t most, bool may_open) const {
-    const std::vector<screen_row> rows = choose(most, may_open);
+std::vector<std::string> screen_table::lines(std::size_t most) const {
+    const std::vector<screen_row> rows = choose(most);
     screen_row sum;
     sum.cells.resize(columns_.size());
     sum.is_blank.assign(columns_.size(), false);

@@ -19,7 +19,6 @@ struct screen_layout {
     std::size_t width = 100;
     std::size_t lines = SIZE_MAX;  // of the whole screen
     bool is_ascii = false;         // else block elements and "×"
-    bool color = false;
 };
 
 // A column of GPU time.
@@ -69,7 +68,6 @@ std::string_view use_word(step_column use) noexcept;
 
 class screen_table {
 public:
-    // `lines`: for rows, without heads and sum.
     screen_table(const step_table& of, const screen_layout& layout);
 
     const screen_numbers_of& numbers() const noexcept { return numbers_; }
@@ -77,8 +75,8 @@ public:
     std::size_t least_rows() const noexcept;
     // All rows of the outermost level.
     std::size_t all_rows() const noexcept { return tree_.size(); }
-    // The head, at most `rows` rows, and the sum, as lines. `may_open`: lines that are left show what rows consist of.
-    std::vector<std::string> lines(std::size_t rows, bool may_open) const;
+    // The head, at most `rows` rows, and the sum, as lines. Lines that are left show what rows consist of.
+    std::vector<std::string> lines(std::size_t rows) const;
     std::size_t head_lines() const noexcept { return has_gpu() ? 2 : 1; }
     // The step as one line, busy by phase, then idle by cause.
     std::string bar() const;
@@ -88,8 +86,7 @@ public:
     bool has_gpu() const noexcept { return of_.devices != 0; }
 
 private:
-    struct choice;
-    std::vector<screen_row> choose(std::size_t rows, bool may_open) const;
+    std::vector<screen_row> choose(std::size_t rows) const;
     std::vector<screen_row> inside(const screen_node& node, const screen_row& parent) const;
     void fill_cells(const step_table_row& figures, screen_row& row) const;
     void choose_columns();
