@@ -70,8 +70,8 @@ public:
 
     // Whether phases were observed in the steps.
     bool has_phases() const noexcept { return !phases_.empty(); }
-    // Why time outside the phases may be the work of the step; "": it is not. `outside_share`: the part of the steps that
-    // lies in no range.
+    // Why time outside the phases may be the work of the step; "": it is not. `outside_share`: the part of the steps
+    // that lies in no range.
     std::string why_unknown(bool has_jax, double outside_share) const;
     // "outside phases, after optimizer", "in metrics".
     std::string text(std::uint32_t place, std::uint32_t after) const;
