@@ -258,6 +258,19 @@ TEST_F(PathShares, WhatIsNotExplainedEndsAtWhatTheHostDidBefore) {
                                                "not explained, , : 27", "return from a wait, , : 10"));
 }
 
+// The call copies pageable memory for 200 us itself. Its operation begins when it returns, by clocks that differ a
+// little, and ends within what they may differ: the call cannot have waited for it.
+TEST_F(PathShares, NoCallWaitsForWhatBeginsAtItsEnd) {
+    for (std::uint64_t begin = 0; begin < 1'600; begin += 400) {
+        if (begin != 0) step(begin);
+        main.call(at(begin + 100), at(begin + 300), 1'000 + begin, memcpy_blocking);
+        capture.transfer(
+            transfer_between(transfer_kind::memcpy, at(begin + 300), at(begin + 301) - 200, 1'000 + begin, 4'096, {}));
+    }
+    step(1'600);
+    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 600", "CUDA call, , : 600"));
+}
+
 TEST_F(PathShares, NameALateReturnFromAWait) {
     launch(main, 20, 25, 50);
     main.call(at(40), at(350), 100, stream_synchronize);
