@@ -228,7 +228,7 @@ class Captures(Screens):
             if not folder.is_dir():
                 print("SKIPPED:", folder, "is not there")
                 continue
-            for capture in sorted(folder.glob("*.prof")):
+            for capture in sorted(folder.rglob("*.prof")):
                 self.check_capture(capture)
                 count += 1
             for packed in sorted(folder.glob("*.prof.xz")):

@@ -32,8 +32,9 @@ def skip(why):
 
 
 def captures():
+    # Those in examples/captures/observed have phases and modules, which the checks here do not know of.
     folder = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else ROOT / "examples/captures"
-    found = sorted(folder.rglob("*.prof"))
+    found = sorted(folder.rglob("*.prof") if len(sys.argv) > 2 else folder.glob("*.prof"))
     if not found:
         skip(f"no capture in {folder}")
     return found
