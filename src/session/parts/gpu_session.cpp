@@ -98,7 +98,11 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     } catch (const std::exception& failure) {
         attached = outcome::failed(failure.what());
     }
-    if (!attached.ok()) return capture_.note_missing("no GPU work is recorded: " + attached.message());
+    if (!attached.ok()) {
+        log_line(attached.message());
+        return capture_.note_missing("no GPU work is recorded: " + attached.message());
+    }
+    log_line("CUPTI records GPU work");
     std::string notice;
     if (activities.has(activity::kernels)) notice = graphs_notice(*options, cuda_is_new);
     if (!notice.empty()) warn_once(notice);
@@ -160,6 +164,7 @@ void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits)
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
     tracer_->detach(!exits);
+    log_line("CUPTI is free for others");
     if (cupti_tracer::kernels_may_launch() && drain != nullptr) {
         drain->set_property("device_launches_notice", device_launches_notice);
     }
