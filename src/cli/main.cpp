@@ -19,6 +19,7 @@
 #include "cli/arguments.hpp"
 #include "cli/cli.hpp"
 #include "cli/completion/command.hpp"
+#include "cli/completion/completion.hpp"
 #include "cli/ctl.hpp"
 #include "cli/diagnose.hpp"
 #include "cli/export.hpp"
@@ -128,6 +129,11 @@ int run_main(std::vector<std::string> words) {
         prof::write_installed_files(line, words[1]);
         return prof::exit_ok;
     }
+    if (first == "__complete") {  // of the shells' scripts
+        words.erase(words.begin());
+        prof::print(prof::completions(prof::completed_commands(line), words));
+        return prof::exit_ok;
+    }
     if (first[0] != '-' && !line.has_command(first)) return refuse_command(first);
     // The words of the command to run are no options of prof's: they are removed before the options are parsed.
     std::vector<std::string> command;
@@ -147,7 +153,7 @@ int run_main(std::vector<std::string> words) {
         if (given == "export") return exporting();
         if (given == "seal") return sealing();
         if (given == "ctl") return controlling();
-        if (given == "completion") return completing(line);
+        if (given == "completion") return completing();
         return prof::exit_ok;  // --help, --version
     } catch (const prof::usage_error& wrong) {
         if (!line.has_command(first)) return refuse_option(line, first);
