@@ -23,8 +23,8 @@ constexpr const char* no_answer_from_disk =
     "the capture's disk does not answer: what was recorded waits in memory for it";
 
 constexpr const char* ended_by_program =
-    "this recording began by itself, and ended where the program called prof_start; what followed is in a capture of "
-    "the program's own recording";
+    "this recording began automatically, and the program's prof_start ended it: what followed is in the capture that "
+    "prof_start began";
 
 constexpr const char* left_for_later =
     "the capture's disk does not answer: the recording has ended, and its capture is completed once the disk answers; "
