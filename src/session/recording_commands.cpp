@@ -271,6 +271,8 @@ void recording_commands::close_exited(const std::shared_ptr<drain_thread>& drain
     // The rings are not needed any more; exports may take longer than the process is given.
     parts_.rings.take_name_off();
     if (!parts_.exit.has_given_up()) parts_.rings.remove_file();
+    if (drain != nullptr && is_logging)
+        log_line("the recording ends with the process: " + parts_.capture.absolute_path());
     if (drain != nullptr && closed.ok()) parts_.exports.post_exports(options, parts_.capture.absolute_path());
     exports_of(drain != nullptr, closed, was_recording).ignore();
     report_loss(*options, closed);

@@ -163,8 +163,9 @@ void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits)
         if (drain == nullptr) tracer_->discard_completed();  // no record was made: it is a warm-up's
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
+    const bool was_attached = tracer_->attached();
     tracer_->detach(!exits);
-    log_line("CUPTI is free for others");
+    if (was_attached) log_line("CUPTI is free for others");
     if (cupti_tracer::kernels_may_launch() && drain != nullptr) {
         drain->set_property("device_launches_notice", device_launches_notice);
     }
