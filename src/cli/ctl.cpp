@@ -42,7 +42,7 @@ ctl_command::ctl_command(command_arguments& arguments) {
 
 int ctl_command::operator()() const {
     if (!list_ && !words_.empty()) return ask();
-    if (!words_.empty()) throw usage_error("--list takes no process number");
+    if (!words_.empty()) throw usage_error("--list takes no process id");
     return list();
 }
 

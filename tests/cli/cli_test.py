@@ -181,7 +181,7 @@ class Usage(CommandLine):
             "--capture-range": ("cuda", "none, cudaProfilerApi, nvtx, or steps"),
             "--nvtx-capture": ("a@", "name@domain"),
             "--steps": ("4-3", "N-M"),
-            "--capture-range-end": ("stop-shutdown", "libprof ends no program"),
+            "--capture-range-end": ("stop-shutdown", "shutdown is not supported"),
             "--export-each": ("cycle", "run or window"),
             "--keep": ("60", "a time from 1s to 168h"),
             "--set": ("PROF_FOLD=7", "counters, all, none"),
