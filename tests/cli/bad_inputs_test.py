@@ -238,8 +238,8 @@ class BadInputs(CommandLine):
             Case(run, 2, "PROF_CUDA_GRAPHS", "graphs", env={"PROF_CUDA_GRAPHS": "grahps"}),
             Case(run, 2, "PROF_AUTOSTART", env={"PROF_AUTOSTART": "on"}),
             Case(run, 2, "PROF_EXPORT", env={"PROF_EXPORT": "\x1b[31mred"}),
-            Case(without, 127, "PROF_OUTPUTDIR is no option", "PROF_OUTPUT_DIR", env={"PROF_OUTPUTDIR": "x"}, line_count=2),
-            Case(without, 127, "PROF_FOO is no option", env={"PROF_FOO": "1"}, line_count=2),
+            Case(without, 127, "PROF_OUTPUTDIR is not an option", "PROF_OUTPUT_DIR", env={"PROF_OUTPUTDIR": "x"}, line_count=2),
+            Case(without, 127, "PROF_FOO is not an option", env={"PROF_FOO": "1"}, line_count=2),
         ])  # fmt: skip
 
     def test_files(self):
