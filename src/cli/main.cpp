@@ -37,8 +37,8 @@ const std::vector<std::string> names_of_commands = {"run",  "report", "diagnose"
                                                     "seal", "ctl",    "completion", "help"};
 
 // A wrong command line: one line and, where it has one, a list of names on lines of its own.
-int refuse(const std::string& what) {
-    prof::complain_at_length(what);
+int refuse(const std::string& complaint) {
+    prof::complain_at_length(complaint);
     return prof::exit_usage;
 }
 
@@ -71,9 +71,9 @@ int refuse_option(const prof::command_line& line, const std::string& word) {
 }
 
 // The line with the name of the page that explains it, unless it ends with a suggestion or a list.
-std::string with_page(const std::string& what, const std::string& command) {
-    const bool is_complete = what.ends_with('?') || what.find('\n') != std::string::npos;
-    return is_complete ? what : what + " (see prof " + command + " --help)";
+std::string with_page(const std::string& complaint, const std::string& command) {
+    const bool is_complete = complaint.ends_with('?') || complaint.find('\n') != std::string::npos;
+    return is_complete ? complaint : complaint + " (see prof " + command + " --help)";
 }
 
 // `prof help terms`

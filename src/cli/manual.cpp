@@ -254,8 +254,8 @@ std::string changeable_options() {
     return indented("that are read at its end: " + names, 14);
 }
 
-std::string sections_of(const page& of) {
-    std::string out(of.sections);
+std::string sections_of(const page& shown) {
+    std::string out(shown.sections);
     const std::size_t mark = out.find(changeable_mark);
     if (mark == std::string::npos) return out;
     return out.replace(mark, changeable_mark.size() + 1, changeable_options());  // with the end of the mark's line

@@ -241,7 +241,7 @@ TEST_F(Storage, LosesNothingWhenAFullDiskHasRoomAgain) {
     EXPECT_EQ(data.ops.size(), 501 * launches_a_step);
     const std::string& notice = data.properties.at("disk_notice");
     EXPECT_TRUE(std::regex_match(notice, std::regex("the disk was full for [1-9][0-9]* s, from [-0-9]* [:0-9]* UTC to "
-                                                    "[-0-9]* [:0-9]* UTC: .* is counted as dropped")))
+                                                    "[-0-9]* [:0-9]* UTC: .* are counted as dropped")))
         << notice;
 }
 
