@@ -75,6 +75,7 @@ int diagnose_command::operator()() const {
     }
     if (inputs.files.empty()) return exit_failure;
     report_settings settings;
+    settings.may_use_threads = true;
     settings.projected.attribution = flags_.options();
     settings.least_share = percent_of_step(above_).value_or(100 * default_least_share) / 100;
     settings.selection = part_.request();

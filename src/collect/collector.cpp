@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/own_descriptor.hpp"
 #include "capture/gpu_chunks.hpp"
+#include "collect/drain_pause.hpp"
 
 namespace prof {
 namespace {
@@ -297,6 +298,7 @@ void collector::drain_rings(round_result& result) {
         const auto found = glance<record>(ring, region_.slots(ring));
         const auto& view = found.view;
         if (found.state == ring_state::free) continue;
+        result.has_small_ring |= found.state != ring_state::retired && ring.capacity < small_ring_slots;
         if (view.size() == 0 && found.state != ring_state::retired) continue;
         if (view.size() != 0) {
             describe_thread(ring, false);

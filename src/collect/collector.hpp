@@ -50,6 +50,7 @@ public:
         // How full the fullest ring was when it was read, 0 … 1; or, if larger, the share of the free name memory that
         // was used up since the previous round.
         double fullest = 0;
+        bool has_small_ring = false;  // of a living thread: fewer slots than small_ring_slots
     };
     round_result round();
 

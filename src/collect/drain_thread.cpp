@@ -15,14 +15,13 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/helper_thread.hpp"
+#include "collect/drain_pause.hpp"
 
 namespace prof {
 namespace {
 
 using std::chrono::microseconds;
 
-constexpr microseconds shortest_pause{200};
-constexpr microseconds longest_pause{20'000};
 constexpr microseconds resting_pause{1'000'000};
 
 // Clock snapshots are frequent in the beginning. The rate of a clock is known only as precisely as two snapshots are
@@ -56,14 +55,6 @@ int rename_to_new(const std::string& from, const std::string& to) noexcept {
     if (link(from.c_str(), to.c_str()) != 0) return errno;
     unlink(from.c_str());
     return 0;
-}
-
-// Halves the pause when a ring is more than an eighth full, so that a burst twice as fast still fits. Lengthens it
-// slowly when all rings are nearly empty.
-microseconds next_pause(microseconds pause, double fullest) noexcept {
-    if (fullest > 0.125) return std::max(shortest_pause, pause / 2);
-    if (fullest < 0.03) return std::min(longest_pause, pause + pause / 4);
-    return pause;
 }
 
 }  // namespace
@@ -277,7 +268,7 @@ bool drain_thread::rounds() {
     std::chrono::milliseconds period = first_housekeeping;
     auto next_housekeeping = std::chrono::steady_clock::now() + period;
     auto next_gpu_records = std::chrono::steady_clock::now() + gpu_records_period;
-    microseconds pause = longest_pause / 4;
+    microseconds pause = longest_drain_pause / 4;
     std::unique_lock lock(mutex_);
     while (!finish_) {
         const std::uint64_t wanted = syncs_wanted_;
@@ -288,7 +279,8 @@ bool drain_thread::rounds() {
         const auto now = std::chrono::steady_clock::now();
         try {
             write_notes();
-            pause = next_pause(pause, collector_.round().fullest);
+            const collector::round_result found = collector_.round();
+            pause = next_drain_pause(pause, found.fullest, found.has_small_ring);
             // A requester of a sync reads the file and needs the clock and drop counts of this moment.
             if (is_asked || now >= next_housekeeping) collector_.housekeeping();
             const std::unique_lock front(front_, std::try_to_lock);

@@ -30,13 +30,13 @@ constexpr std::chrono::milliseconds longest_wait_in_callback{100};
 constexpr std::chrono::seconds long_wait_for_window{60};
 constexpr std::uint64_t many_steps_without_window = 1000;
 
-// The steps that libprof observes in a PyTorch program are those of a recording that begins by itself, where the
-// program's user has chosen no others.
+// The steps that libprof observes in a PyTorch program, and those that a program marks as a phase "step" (JAX's
+// annotations, PROF_PHASE), are those of a recording that begins by itself, where the program's user has chosen no
+// others.
 bool counts_observed_steps(const session_options& options, requester caller) {
     const bool needs_steps = !options.budget.empty() || !options.schedule.empty() || !options.steps.empty() ||
                              options.dump_on_slow_step.has_value();
-    return needs_steps && caller == requester::itself && options.step_range.empty() && options.phases &&
-           observes_pytorch();
+    return needs_steps && caller == requester::itself && options.step_range.empty() && options.phases;
 }
 
 }  // namespace

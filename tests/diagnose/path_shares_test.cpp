@@ -242,6 +242,36 @@ TEST_F(PathShares, WhatIsNotExplainedBoundsNothing) {
     EXPECT_EQ(of.path_ns, 400'000);
 }
 
+// Of the kernel in the last of ten steps that the host waits for no launch was recorded, and it is the first of its
+// stream: what led to it is not known. Not explained is only the time since what the host did before, from 3'823 to
+// 3'850, and not the steps before it.
+TEST_F(PathShares, WhatIsNotExplainedEndsAtWhatTheHostDidBefore) {
+    for (std::uint64_t begin = 0; begin < 4'000; begin += 400) {
+        if (begin != 0) step(begin);
+        for (const std::uint64_t t : {20U, 120U, 220U}) launch(main, begin + t, begin + t + 5, begin + t + 10);
+        const bool is_last = begin == 3'600;
+        if (is_last) capture.kernel(12'345, at(3'850), at(3'960), {.stream = 9});
+        main.call(at(begin + 290), at(begin + (is_last ? 370 : 300)), 1'000 + begin, device_synchronize);
+    }
+    step(4'000);
+    // Of nine steps, since the first is warm-up: eight with 19 us in calls, the last one with 9.
+    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 3292", "CUDA call, , : 161", "kernels, , : 110",
+                                               "not explained, , : 27", "return from a wait, , : 10"));
+}
+
+// The call copies pageable memory for 200 us itself. Its operation begins when it returns, by clocks that differ a
+// little, and ends within what they may differ: the call cannot have waited for it.
+TEST_F(PathShares, NoCallWaitsForWhatBeginsAtItsEnd) {
+    for (std::uint64_t begin = 0; begin < 1'600; begin += 400) {
+        if (begin != 0) step(begin);
+        main.call(at(begin + 100), at(begin + 300), 1'000 + begin, memcpy_blocking);
+        capture.transfer(
+            transfer_between(transfer_kind::memcpy, at(begin + 300), at(begin + 301) - 200, 1'000 + begin, 4'096, {}));
+    }
+    step(1'600);
+    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 600", "CUDA call, , : 600"));
+}
+
 TEST_F(PathShares, NameALateReturnFromAWait) {
     launch(main, 20, 25, 50);
     main.call(at(40), at(350), 100, stream_synchronize);

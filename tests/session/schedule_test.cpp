@@ -230,6 +230,13 @@ TEST_F(SessionSchedule, CountsOnlyTheStepRangeIfThereIsOne) {
     EXPECT_EQ(data.properties.at("steps"), "5");
 }
 
+// As JAX's annotations are, under `prof run`.
+TEST_F(SessionSchedule, CountsThePhasesThatTheProgramMarksAsSteps) {
+    const timeline data = record({"mark", "phase"}, {{"PROF_SCHEDULE", "wait=2,active=2,repeat=1"}});
+    EXPECT_EQ(kernels(data), iterations({2, 3}));
+    EXPECT_EQ(steps_of_windows(data), (window_steps{{2, 3}}));
+}
+
 TEST_F(SessionSchedule, LeavesOutWarmUpWorkWithoutLaunches) {
     const timeline data = record({"settled"}, {{"PROF_SCHEDULE", "wait=1,warmup=1,active=2,repeat=2"},
                                                {"PROF_ACTIVITIES", "kernels,no_launches"}});

@@ -2,22 +2,24 @@
 // A program of numbered iterations, for the tests of what is recorded when. Iteration i launches three kernels named
 // "iteration_<i>"; before the first "setup" is launched, after the last "teardown", and between iterations nothing.
 //
-//   schedule_victim [iterations N] [mark end|begin|range|both|domain|registered|none] [profiler A B] [capture A B]
-//                   [threads N] [session SETTING]... [fork N] [measure] [patient] [free] [steppers N] [settled]
+//   schedule_victim [iterations N] [mark end|begin|range|both|domain|registered|phase|none] [profiler A B]
+//                   [capture A B] [threads N] [session SETTING]... [fork N] [measure] [patient] [free] [steppers N]
+//                   [settled]
 //
 // mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
-// domain "app" or as a registered string; both: the range, and prof_step. steppers: instead of all that N threads call
-// prof_step 250 times each, at once. free: at the end libprof must have let go of CUPTI. settled: before
-// each iteration it waits until libprof has taken hold of CUPTI, or let go of it, if it is at that. profiler:
-// cudaProfilerStart before iteration A, cudaProfilerStop after B (A beyond the last: B alone). capture: a range
-// "capture" around iterations A to B. Both may be given several times. fork: before iteration N a child is forked,
-// which goes through steps and ranges, too.
+// domain "app" or as a registered string; both: the range, and prof_step; phase: PROF_PHASE("step"). steppers: instead
+// of all that N threads call prof_step 250 times each, at once. free: at the end libprof must have let go of CUPTI.
+// settled: before each iteration it waits until libprof has taken hold of CUPTI, or let go of it, if it is at that.
+// profiler: cudaProfilerStart before iteration A, cudaProfilerStop after B (A beyond the last: B alone). capture: a
+// range "capture" around iterations A to B. Both may be given several times. fork: before iteration N a child is
+// forked, which goes through steps and ranges, too.
 #include <cupti.h>
 #include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
 #include <prof/prof.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <prof/range.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -100,6 +102,11 @@ void pop_in_domain() {
 void iterate(const program& wanted, int i, cudaStream_t stream) {
     const bool in_domain = wanted.mark == "domain" || wanted.mark == "registered";
     if (wanted.mark == "begin") prof_step();
+    if (wanted.mark == "phase") {
+        PROF_PHASE("step");
+        for (int k = 0; k < 3; ++k) launch("iteration_" + std::to_string(i), stream);
+        return;
+    }
     if (wanted.mark == "range" || wanted.mark == "both") nvtxRangePushA("iteration");
     if (in_domain) push_in_domain("iteration", wanted.mark == "registered");
     const std::string name = "iteration_" + std::to_string(i);

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test suites of others (suites.py) run bare and under `prof run`, and are compared test by test.
 
-    compare.py PROF [--python VERSION] [--part] [--sources SUITE=FOLDER] [--keep FOLDER] [--again N] SUITE...
+    compare.py PROF [--python VERSION] [--interpreter PYTHON] [--part] [--sources SUITE=FOLDER] [--keep FOLDER]
+               [--again N] SUITE...
     compare.py --list
 
 Each suite runs in one process, in one order: bare, under `prof run -q --export none`, and, where modules are made, with
@@ -12,7 +13,8 @@ again, bare and recorded, N times each (2). A test differs if it is the same in 
 recorded run again. It is unsteady if its bare runs are not the same; and it may have differed once only.
 
 --part takes the tests of a suite that take seconds. --sources gives the folder of a repository to a suite whose tests
-are in no package. --keep keeps what was recorded and printed.
+are in no package. --interpreter names a Python that has all that the suites need, as on a machine with a GPU: no
+environment is made then. --keep keeps what was recorded and printed.
 
 Exits with 1 if a test differs or a suite did not come to its end, with 77 where no environment can be had.
 """
@@ -31,7 +33,7 @@ import sys
 import tempfile
 import time
 
-from suites import ON_A_GPU, SUITES
+from suites import SUITES
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "python"))
@@ -253,8 +255,10 @@ def file_of(test, tests):
     return test
 
 
-def environment_of(suite, version):
+def environment_of(suite, version, interpreter):
     """The interpreter and the sources; None where there is none."""
+    if interpreter:
+        return interpreter, ""
     done = subprocess.run([HERE / "environment.sh", version, suite.name], stdout=subprocess.PIPE, text=True)
     if done.returncode == 77:
         return None
@@ -293,7 +297,7 @@ def without(values, others):
 
 
 def run_suite(suite, arguments, work, rows):
-    environment = environment_of(suite, arguments.python)
+    environment = environment_of(suite, arguments.python, arguments.interpreter)
     if environment is None:
         return 77
     python, sources = environment
@@ -340,6 +344,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--python", default="3.12")
+    parser.add_argument("--interpreter")
     parser.add_argument("--part", action="store_true")
     parser.add_argument("--sources", action="append", default=[], type=lambda text: text.split("=", 1))
     parser.add_argument("--keep", type=pathlib.Path)
@@ -352,8 +357,7 @@ def main():
     if arguments.list:
         for suite in SUITES:
             print(f"{suite.name:14} {suite.about}{f' (--sources: {suite.checkout})' if suite.checkout else ''}")
-        for name, tests in ON_A_GPU:
-            print(f"by hand, on a GPU: {name}: {tests}")
+        print("programs.py compares programs, such as NVIDIA's CUDA samples")
         return 0
     unknown = [name for name in arguments.suites if name not in by_name]
     if not arguments.prof or not arguments.suites or unknown:

@@ -72,12 +72,18 @@ SUITES = (
                  "trainer/flags", "models/test_hooks.py", "utilities/test_combined_loader.py")),
           ("tests/tests_pytorch/profilers",), paths=("src", "tests"),
           checkout="Lightning-AI/pytorch-lightning"),
+    Suite("lightning-gpu", "PyTorch Lightning on a GPU", "run_pytest.py",
+          tuple(f"tests/tests_pytorch/{name}" for name in
+                ("models/test_gpu.py", "accelerators/test_gpu.py", "callbacks/test_device_stats_monitor.py",
+                 "plugins/precision", "trainer/optimization", "core")),
+          ("tests/tests_pytorch/plugins/precision",), paths=("src", "tests"),
+          checkout="Lightning-AI/pytorch-lightning"),
+    Suite("cupy", "CuPy on a GPU", "run_pytest.py",
+          ("tests/cupy_tests/cuda_tests", "tests/cupy_tests/core_tests/test_raw.py",
+           "tests/cupy_tests/core_tests/test_elementwise.py"),
+          ("tests/cupy_tests/cuda_tests/test_stream.py", "tests/cupy_tests/cuda_tests/test_memory.py"),
+          checkout="cupy/cupy", modules=False),
 )
 
-# Run by hand, on a machine with a GPU: what they print and their exit status, bare twice and under `prof run -q`.
-ON_A_GPU = (
-    ("NVIDIA's CUDA samples 13.0", "each program that builds without a window system"),
-    ("CuPy 14.2", "tests/cupy_tests/cuda_tests, core_tests/test_raw.py, core_tests/test_elementwise.py"),
-    ("PyTorch Lightning 2.6", "tests_pytorch/models/test_gpu.py, plugins/precision, trainer/optimization, core, "
-     "callbacks/test_device_stats_monitor.py, accelerators/test_gpu.py; also with --modules"),
-)
+# On a machine with a GPU the last two run by `compare.py --interpreter python3 --sources cupy=FOLDER cupy`, and NVIDIA's
+# CUDA samples by programs.py.

@@ -50,6 +50,42 @@ TEST(Correlation, GivesOneCallAllNodesOfItsGraphInOrderOfTime) {
 }
 
 // A wait [2, 10) has a launch [3, 4) in it that has another id.
+// CUPTI's times of such a copy are those of the call, in which the CPU waits for the stream and copies: they overlap
+// the kernel that the stream runs meanwhile. Between pinned memory the GPU may copy.
+TEST(Correlation, CopiesFromHostToHostByTheCpuTakeNoTimeOfTheGpu) {
+    constexpr std::uint8_t pageable = 1;
+    constexpr std::uint8_t pinned = 2;
+    capture_builder capture;
+    capture.thread("main").launch(1, 11).enter(20, 12, "").exit(90, 12).enter(95, 13, "").exit(99, 13);
+    capture.kernel(11, 10, 80);
+    capture.transfer({.start_ns = 21,
+                      .end_ns = 89,
+                      .correlation = 12,
+                      .bytes = 8,
+                      .copy_kind = 9,
+                      .source_kind = pinned,
+                      .destination_kind = pageable});
+    capture.transfer({.start_ns = 100,
+                      .end_ns = 110,
+                      .correlation = 13,
+                      .bytes = 8,
+                      .copy_kind = 9,
+                      .source_kind = pinned,
+                      .destination_kind = pinned});
+    capture.transfer({.start_ns = 120,
+                      .end_ns = 130,
+                      .correlation = 13,
+                      .bytes = 8,
+                      .copy_kind = 2,
+                      .source_kind = 3,
+                      .destination_kind = pageable});
+    const timeline data = capture.build();
+    ASSERT_EQ(data.ops.size(), 4U);
+    std::vector<std::pair<std::int64_t, std::int64_t>> times;
+    for (const gpu_op& op : data.ops) times.emplace_back(op.start_ns, op.end_ns);
+    EXPECT_THAT(times, ElementsAre(Pair(10, 80), Pair(89, 89), Pair(100, 110), Pair(120, 130)));
+}
+
 TEST(Correlation, MatchesNestedCalls) {
     capture_builder capture;
     capture.thread("main")

@@ -7,6 +7,7 @@ namespace prof {
 namespace {
 
 constexpr std::int64_t longest_return_ns = 50'000;  // from a wait in XLA's runtime
+constexpr std::size_t most_at_one_moment = 10'000;  // events and operations that the path passes without going back
 
 class path_finder {
 public:
@@ -19,9 +20,18 @@ public:
             run_ = &run;
             from = pieces_.size();
             start();
-            // Damaged times may lead in circles.
-            std::size_t left = 2 * (events_.size() + ops_.size());
-            while (now_ns_ > first_ns_ && (event_ != npos || op_ != npos) && left-- > 0) go_back();
+            std::size_t left = most_at_one_moment;
+            while (now_ns_ > first_ns_) {
+                const std::int64_t before_ns = now_ns_;
+                if (event_ == npos && op_ == npos) {
+                    if (!resume()) break;
+                } else {
+                    go_back();
+                }
+                // Damaged times may lead in circles.
+                left = now_ns_ < before_ns ? most_at_one_moment : left - 1;
+                if (left == 0) event_ = op_ = npos;
+            }
             add(first_ns_, path_kind::not_explained, npos, npos);
             std::reverse(pieces_.begin() + static_cast<std::ptrdiff_t>(from), pieces_.end());
         }
@@ -57,6 +67,24 @@ private:
             }
         }
         now_ns_ = latest_ns;
+    }
+
+    // What led to this moment is not known: no launch of an operation, say, that is the first of its stream. The path
+    // goes on with what the thread of the steps had done before. False if it had done nothing.
+    bool resume() {
+        if (run_->last_event == npos) return false;
+        const std::uint32_t thread = events_[run_->last_event].thread;
+        auto from = std::lower_bound(events_.begin(), events_.end(), now_ns_,
+                                     [](const host_event& each, std::int64_t ns) { return each.start_ns < ns; });
+        while (from != events_.begin()) {
+            --from;
+            if (from->thread != thread || from->end_ns >= now_ns_) continue;
+            add(from->end_ns, path_kind::not_explained, npos, npos);
+            event_ = static_cast<std::uint32_t>(from - events_.begin());
+            side_ = side::end;
+            return true;
+        }
+        return false;
     }
 
     std::uint32_t last_event_of_window() const {

@@ -86,6 +86,10 @@ void dependency_waits::find_waits() {
             op = waited_for(event, hint);
         }
         if (op == npos || data_->ops[op].end_ns <= event.start_ns) continue;
+        if (data_->ops[op].start_ns >= event.end_ns) {  // it begins when the call returns, and cannot be waited for
+            event.waits_for = npos;
+            continue;
+        }
         const std::int64_t return_ns = event.end_ns - data_->ops[op].end_ns;
         if (return_ns != narrow(return_ns)) continue;
         event.waits_for = op;

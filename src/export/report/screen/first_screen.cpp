@@ -48,7 +48,7 @@ std::string what_a_step_is(const step_figures& steps) {
     if (!steps.function.empty()) return fmt::format("one call of {} each", terminal_safe(steps.function));
     if (steps.witness == optimizer_witness) return "one optimizer.step() each";
     if (steps.witness == call_witness) return "one call of the outermost module each";
-    if (steps.witness == annotation_witness) return "one StepTraceAnnotation each";
+    if (steps.witness == annotation_witness) return "each marked by the program";  // as by JAX's annotation
     if (steps.witness == profiler_witness) return "one profiler.step() each";
     switch (steps.source) {
         case step_source::counted:
