@@ -13,7 +13,7 @@ using namespace prof;
 PROF_EXPORT int prof_set_callback(prof_callback callback, void* user, uint32_t kinds) {
     return controlled([&]() -> int {
         constexpr std::uint32_t known = PROF_EVENT_ALL;
-        if ((kinds & ~known) != 0) return fail(PROF_INVALID_ARGUMENT, "kinds: there are no such events");
+        if ((kinds & ~known) != 0) return fail(PROF_INVALID_ARGUMENT, "kinds: it has bits of unknown events");
         if (callback != nullptr && kinds == 0) return fail(PROF_INVALID_ARGUMENT, "kinds: none is named");
         return as_result(set_event_callback(callback, user, kinds));
     });

@@ -16,8 +16,9 @@ namespace prof {
 namespace {
 
 [[noreturn]] void throw_cannot_create(const std::string& path, int reason) {
-    const char* advice = reason == EEXIST || reason == ELOOP ? "what is there is never overwritten, choose another name"
-                                                             : "choose a directory that exists and can be written";
+    const char* advice = reason == EEXIST || reason == ELOOP
+                             ? "an existing file is never overwritten, choose another name"
+                             : "choose a directory that exists and can be written";
     throw error("cannot create capture " + path + ": " + std::generic_category().message(reason) + "; " + advice);
 }
 

@@ -199,7 +199,7 @@ bool capture_reader::state::take(const format::chunk_header& found, chunk& out) 
     // A wrong length does not lead to the next chunk, so it is searched for.
     if (!has_possible_lengths(found)) {
         ++damage.chunks;
-        search_chunk("a chunk gives a length that none can have");
+        search_chunk("a chunk has an invalid length");
         return false;
     }
     if (found.stored_bytes > left) {

@@ -25,18 +25,18 @@
 namespace prof {
 namespace {
 
-void add_directory(capture_inputs& to, const std::string& directory) {
-    to.are_listed = false;
+void add_directory(capture_inputs& inputs, const std::string& directory) {
+    inputs.are_listed = false;
     try {
         const directory_captures found = captures_in(directory);
         if (found.files.empty())
             throw error("there is no capture (*.prof) in the directory " + directory +
                         ", and no trace (*.json, *.json.gz)");
-        to.files.insert(to.files.end(), found.files.begin(), found.files.end());
-        to.runs = std::max(to.runs, found.runs);
+        inputs.files.insert(inputs.files.end(), found.files.begin(), found.files.end());
+        inputs.runs = std::max(inputs.runs, found.runs);
     } catch (const error& failure) {
         complain(failure.what());
-        to.all_found = false;
+        inputs.all_found = false;
     }
 }
 
@@ -52,15 +52,16 @@ std::string local_time(std::uint64_t time_ns) {
 std::string description_of(const std::vector<run_capture>& run, const std::string& directory) {
     const auto first = std::min_element(
         run.begin(), run.end(), [](const run_capture& a, const run_capture& b) { return a.created_ns < b.created_ns; });
-    const std::string what =
+    const std::string processes =
         run.size() == 1 ? run.front().path : fmt::format("{} captures in {}", with_thousands(run.size()), directory);
-    return fmt::format("newest run: {} ({})", what, local_time(first->created_ns));
+    return fmt::format("newest run: {} ({})", processes, local_time(first->created_ns));
 }
 
 // `text` with `name` wherever it has `path`.
 std::string renamed(std::string text, const std::string& path, const std::string& name) {
-    for (std::size_t at = text.find(path); at != std::string::npos; at = text.find(path, at + name.size())) {
-        text.replace(at, path.size(), name);
+    for (std::size_t place = text.find(path); place != std::string::npos;
+         place = text.find(path, place + name.size())) {
+        text.replace(place, path.size(), name);
     }
     return text;
 }

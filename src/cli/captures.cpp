@@ -97,7 +97,9 @@ std::vector<run_capture> captures_among(const std::vector<std::string>& files, T
 
 bool are_of_one_run(const run_capture& a, const run_capture& b) {
     if (!a.run_id.empty() || !b.run_id.empty()) return a.run_id == b.run_id;
-    const auto family = [](const run_capture& of) { return of.is_forked_childs() ? of.forked_from : of.pid; };
+    const auto family = [](const run_capture& capture) {
+        return capture.is_forked_childs() ? capture.forked_from : capture.pid;
+    };
     if (a.host == b.host && family(a) == family(b)) return true;
     const std::uint64_t apart = std::max(a.created_ns, b.created_ns) - std::min(a.created_ns, b.created_ns);
     return a.world_size > 1 && a.world_size == b.world_size && apart <= start_of_ranks_ns;
@@ -140,8 +142,8 @@ std::vector<run_capture> captures_of_newest_run(const std::string& directory) {
     const auto newest = std::max_element(
         all.begin(), all.end(), [](const run_capture& a, const run_capture& b) { return a.created_ns < b.created_ns; });
     if (newest == all.end()) return all;
-    const run_capture of = *newest;
-    std::erase_if(all, [&](const run_capture& one) { return !are_of_one_run(one, of); });
+    const run_capture reference = *newest;
+    std::erase_if(all, [&](const run_capture& one) { return !are_of_one_run(one, reference); });
     return all;
 }
 

@@ -64,9 +64,9 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 
 [[noreturn]] void execute(const std::vector<char*>& command, const std::vector<char*>& variables, int report_to) {
     execvpe(command.front(), command.data(), variables.data());
-    const int why = errno;
-    const ssize_t written = write(report_to, &why, sizeof why);
-    _exit(written == sizeof why ? 127 : 126);
+    const int failure = errno;
+    const ssize_t written = write(report_to, &failure, sizeof failure);
+    _exit(written == sizeof failure ? 127 : 126);
 }
 
 }  // namespace

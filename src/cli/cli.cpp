@@ -92,8 +92,8 @@ bool has_utf8_locale() {
         const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
         if (value == nullptr || *value == '\0') continue;
         std::string text(value);
-        std::transform(text.begin(), text.end(), text.begin(), [](char each) {
-            return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+        std::transform(text.begin(), text.end(), text.begin(), [](char letter) {
+            return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
         });
         return text.find("utf-8") != std::string::npos || text.find("utf8") != std::string::npos;
     }

@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds list_limit{2'000};  // for each
 
 pid_t parse_pid(const std::string& text) {
     if (const std::optional<pid_t> pid = parse_number<pid_t>(text, 1)) return *pid;
-    throw usage_error(in_quotes(text) + " is no process number: prof ctl PID COMMAND [name=value...]");
+    throw usage_error(in_quotes(text) + " is not a process id: prof ctl PID COMMAND [name=value...]");
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ ctl_command::ctl_command(command_arguments& arguments) {
 
 int ctl_command::operator()() const {
     if (!list_ && !words_.empty()) return ask();
-    if (!words_.empty()) throw usage_error("--list takes no process number");
+    if (!words_.empty()) throw usage_error("--list takes no process id");
     return list();
 }
 

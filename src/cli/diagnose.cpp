@@ -32,14 +32,14 @@ accepted_values percentage() {
 }
 
 // Of a step. Findings stand dearest first.
-double largest_gain_share(const diagnosis& of) {
-    return of.findings.empty() ? 0 : of.share_of(of.findings.front().gain_ns);
+double largest_gain_share(const diagnosis& found) {
+    return found.findings.empty() ? 0 : found.share_of(found.findings.front().gain_ns);
 }
 
 // Why nothing was examined; "": something was.
-std::string why_not_examined(const diagnosis& of) {
-    if (of.steps != 0) return {};
-    return of.not_looked.empty() ? "nothing could be examined" : of.not_looked.front();
+std::string why_not_examined(const diagnosis& found) {
+    if (found.steps != 0) return {};
+    return found.not_looked.empty() ? "nothing could be examined" : found.not_looked.front();
 }
 
 const diagnosis& diagnosis_in(const report_document& document) {
@@ -96,8 +96,8 @@ int diagnose_command::operator()() const {
             part_.count_steps(data);
             const report_document document = make_reports(data, file, settings, kinds);
             const diagnosis& found = diagnosis_in(document);
-            if (const std::string why = why_not_examined(found); !why.empty()) {
-                complaint = fmt::format("{}: {}", file, why);
+            if (const std::string reason = why_not_examined(found); !reason.empty()) {
+                complaint = fmt::format("{}: {}", file, reason);
                 all_examined = false;
             } else if (!fail_above_.empty()) {
                 any_fails |= fails(data, file, settings, found, complaint);

@@ -40,8 +40,8 @@ public:
     open_file(const open_file&) = delete;
     open_file& operator=(const open_file&) = delete;
 
-    bool read(void* to, std::size_t bytes, std::uint64_t offset) const {
-        return pread(descriptor_, to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+    bool read(void* destination, std::size_t bytes, std::uint64_t offset) const {
+        return pread(descriptor_, destination, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
     }
     // The first line, without its "#!"; "" if it has none.
     std::string interpreter() const {

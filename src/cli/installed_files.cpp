@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "base/version.hpp"
-#include "cli/completion/command.hpp"
 #include "cli/completion/completion.hpp"
 #include "cli/roff.hpp"
 #include "export/atomic_file.hpp"
@@ -34,7 +33,7 @@ void write_installed_files(const command_line& line, const std::string& share) {
                    roff_page(line.manual(command.name), command.name, library_version));
     }
     for (const shell& known : shells()) {
-        write_file(folder / known.installed_as, known.script(completed_commands(line)));
+        write_file(folder / known.installed_as, std::string(known.script));
     }
 }
 

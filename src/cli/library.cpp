@@ -25,8 +25,8 @@ constexpr int other_library = 3;  // an exit status of the child
     if (void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
         _exit(dlsym(library, "prof_version") != nullptr ? 0 : other_library);
     }
-    const char* const why = dlerror();  // NOLINT(concurrency-mt-unsafe)
-    const ssize_t written = write(report_to, why, std::strlen(why));
+    const char* const reason = dlerror();  // NOLINT(concurrency-mt-unsafe)
+    const ssize_t written = write(report_to, reason, std::strlen(reason));
     _exit(written < 0 ? 2 : 1);
 }
 
@@ -75,9 +75,9 @@ outcome try_library(const std::string& path) {
     const pid_t child = fork();
     if (child == 0) load_and_exit(path.c_str(), ends[1]);
     close(ends[1]);
-    std::string why = child < 0 ? "cannot fork: " + std::generic_category().message(errno) : read_all(ends[0]);
+    std::string reason = child < 0 ? "cannot fork: " + std::generic_category().message(errno) : read_all(ends[0]);
     close(ends[0]);
-    if (child < 0) return outcome::failed(std::move(why));
+    if (child < 0) return outcome::failed(std::move(reason));
 
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -88,7 +88,7 @@ outcome try_library(const std::string& path) {
     }
     if (WEXITSTATUS(status) == 0) return {};
     if (WEXITSTATUS(status) == other_library) return outcome::failed(path + " is not libprof (it has no prof_version)");
-    return outcome::failed(why.empty() ? path + " cannot be loaded" : why);
+    return outcome::failed(reason.empty() ? path + " cannot be loaded" : reason);
 }
 
 }  // namespace prof

@@ -19,6 +19,7 @@
 #include "cli/arguments.hpp"
 #include "cli/cli.hpp"
 #include "cli/completion/command.hpp"
+#include "cli/completion/completion.hpp"
 #include "cli/ctl.hpp"
 #include "cli/diagnose.hpp"
 #include "cli/export.hpp"
@@ -36,8 +37,8 @@ const std::vector<std::string> names_of_commands = {"run",  "report", "diagnose"
                                                     "seal", "ctl",    "completion", "help"};
 
 // A wrong command line: one line and, where it has one, a list of names on lines of its own.
-int refuse(const std::string& what) {
-    prof::complain_at_length(what);
+int refuse(const std::string& complaint) {
+    prof::complain_at_length(complaint);
     return prof::exit_usage;
 }
 
@@ -70,9 +71,9 @@ int refuse_option(const prof::command_line& line, const std::string& word) {
 }
 
 // The line with the name of the page that explains it, unless it ends with a suggestion or a list.
-std::string with_page(const std::string& what, const std::string& command) {
-    const bool is_complete = what.ends_with('?') || what.find('\n') != std::string::npos;
-    return is_complete ? what : what + " (see prof " + command + " --help)";
+std::string with_page(const std::string& complaint, const std::string& command) {
+    const bool is_complete = complaint.ends_with('?') || complaint.find('\n') != std::string::npos;
+    return is_complete ? complaint : complaint + " (see prof " + command + " --help)";
 }
 
 // `prof help terms`
@@ -128,6 +129,11 @@ int run_main(std::vector<std::string> words) {
         prof::write_installed_files(line, words[1]);
         return prof::exit_ok;
     }
+    if (first == "__complete") {  // of the shells' scripts
+        words.erase(words.begin());
+        prof::print(prof::completions(prof::completed_commands(line), words));
+        return prof::exit_ok;
+    }
     if (first[0] != '-' && !line.has_command(first)) return refuse_command(first);
     // The words of the command to run are no options of prof's: they are removed before the options are parsed.
     std::vector<std::string> command;
@@ -147,7 +153,7 @@ int run_main(std::vector<std::string> words) {
         if (given == "export") return exporting();
         if (given == "seal") return sealing();
         if (given == "ctl") return controlling();
-        if (given == "completion") return completing(line);
+        if (given == "completion") return completing();
         return prof::exit_ok;  // --help, --version
     } catch (const prof::usage_error& wrong) {
         if (!line.has_command(first)) return refuse_option(line, first);

@@ -107,8 +107,9 @@ EXIT STATUS
      "Looks for what makes the steps longer than they need be: a data loader, calls that wait for the GPU, copies, "
      "allocations, compilation, other code on the host, launches slower than the GPU, communication, FP32 products. "
      "Each finding has its price: the recorded steps are computed again without it, from what waited for what. The "
-     "price is a ceiling, and prices do not add up. Work of the host that the GPU hides gains nothing, and is no "
-     "finding. Below the findings stands what was looked for in vain, and what could not be looked for, and why; then "
+     "price is a ceiling, and prices do not add up. Host work that overlaps GPU work is no finding, since "
+     "removing it saves nothing. Below the findings stands what was looked for in vain, and what could not be looked "
+     "for, and why; then "
      "the critical path of a step. Files are as those of prof report.",
      R"(prof diagnose
 prof diagnose run.prof --above 5
@@ -253,8 +254,8 @@ std::string changeable_options() {
     return indented("that are read at its end: " + names, 14);
 }
 
-std::string sections_of(const page& of) {
-    std::string out(of.sections);
+std::string sections_of(const page& shown) {
+    std::string out(shown.sections);
     const std::size_t mark = out.find(changeable_mark);
     if (mark == std::string::npos) return out;
     return out.replace(mark, changeable_mark.size() + 1, changeable_options());  // with the end of the mark's line

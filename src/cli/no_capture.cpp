@@ -31,9 +31,9 @@ std::string_view obstacle_of(executable_kind kind) {
 }
 
 std::string of_program(const executable& program) {
-    const std::string_view why = obstacle_of(program.kind);
-    if (why.empty()) return {};
-    return fmt::format("{} {}; what it started {}", program.path, why, nothing_made);
+    const std::string_view reason = obstacle_of(program.kind);
+    if (reason.empty()) return {};
+    return fmt::format("{} {}; what it started {}", program.path, reason, nothing_made);
 }
 
 std::string of_end(const child_end& end) {
@@ -44,9 +44,9 @@ std::string of_end(const child_end& end) {
 }
 
 std::string of_losses(const std::map<int, std::string>& losses) {
-    const auto& [pid, why] = *losses.begin();
+    const auto& [pid, reason] = *losses.begin();
     const std::string more = losses.size() == 1 ? "" : fmt::format(" ({} more processes likewise)", losses.size() - 1);
-    return fmt::format("process {}: {}{}", pid, why, more);
+    return fmt::format("process {}: {}{}", pid, reason, more);
 }
 
 std::string reason(const run_facts& facts) {

@@ -28,12 +28,12 @@ bool begins_like_a_capture(const std::string& path) {
 }  // namespace
 
 outcome check_output(const std::string& output, const std::vector<std::string>& inputs) {
-    struct stat there {};
+    struct stat existing {};
     // Only a file that exists can be overwritten; a terminal, a pipe or a device loses nothing.
-    if (output.empty() || stat(output.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return {};
+    if (output.empty() || stat(output.c_str(), &existing) != 0 || !S_ISREG(existing.st_mode)) return {};
     for (const std::string& input : inputs) {
         struct stat status {};
-        if (stat(input.c_str(), &status) != 0 || status.st_dev != there.st_dev || status.st_ino != there.st_ino) {
+        if (stat(input.c_str(), &status) != 0 || status.st_dev != existing.st_dev || status.st_ino != existing.st_ino) {
             continue;
         }
         return outcome::failed("the output " + terminal_safe(output) +
@@ -45,12 +45,12 @@ outcome check_output(const std::string& output, const std::vector<std::string>& 
 }
 
 outcome check_place(const std::string& output) {
-    struct stat there {};
-    const bool exists = stat(output.c_str(), &there) == 0;
-    if (exists && S_ISDIR(there.st_mode)) return outcome::failed(terminal_safe(output) + " is a directory");
+    struct stat existing {};
+    const bool exists = stat(output.c_str(), &existing) == 0;
+    if (exists && S_ISDIR(existing.st_mode)) return outcome::failed(terminal_safe(output) + " is a directory");
     // A regular file is replaced as a whole, in its directory; others are written in place.
     std::string place = output;
-    if (!exists || S_ISREG(there.st_mode)) place = std::filesystem::path(output).parent_path().string();
+    if (!exists || S_ISREG(existing.st_mode)) place = std::filesystem::path(output).parent_path().string();
     if (place.empty()) place = ".";
     if (access(place.c_str(), W_OK) == 0) return {};
     return outcome::failed("cannot write " + terminal_safe(output) + ": " + std::generic_category().message(errno));

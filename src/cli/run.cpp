@@ -113,11 +113,11 @@ void seal_all(const std::vector<run_capture>& captures, const child_end& end, co
 
 // Beside the captures that there are.
 void report_what_is_missing(const run_facts& facts, const std::vector<run_capture>& captures) {
-    for (const auto& [pid, why] : facts.journal.losses) {
+    for (const auto& [pid, reason] : facts.journal.losses) {
         const bool has_one = std::any_of(captures.begin(), captures.end(), [pid = pid](const run_capture& capture) {
             return capture.pid == static_cast<std::uint64_t>(pid);
         });
-        if (!has_one) complain(fmt::format("no capture of process {}: {}", pid, why));
+        if (!has_one) complain(fmt::format("no capture of process {}: {}", pid, reason));
     }
     for (const std::string& tool : facts.journal.gpu_tools) complain(gpu_tool_notice(tool));
     if (!facts.python_isolated.empty()) complain(facts.python_isolated);

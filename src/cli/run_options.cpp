@@ -9,7 +9,7 @@
 namespace prof {
 namespace {
 
-bool has_flag(const option& of) { return !of.value_name.empty(); }
+bool has_flag(const option& row) { return !row.value_name.empty(); }
 
 const option* option_of_variable(const std::string& variable) {
     for (const option& known : option_table()) {

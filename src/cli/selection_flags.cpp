@@ -62,7 +62,7 @@ bool parts_not_found::report(std::size_t all) const {
     if (captures_.empty()) return true;
     const capture& first = captures_.front();
     const std::size_t others = captures_.size() - 1;
-    std::string line = first.file + ": " + first.why;
+    std::string line = first.file + ": " + first.reason;
     if (others != 0) line += " (and " + std::to_string(others) + (others == 1 ? " other capture)" : " other captures)");
     complain(line);
     return captures_.size() < all;

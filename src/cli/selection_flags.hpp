@@ -30,14 +30,14 @@ private:
 // Captures that have nothing of what was asked for: of several, those that have it are enough.
 class parts_not_found {
 public:
-    void add(const std::string& file, const std::string& why) { captures_.push_back({file, why}); }
+    void add(const std::string& file, const std::string& reason) { captures_.push_back({file, reason}); }
     // On stderr, of `all` captures that were named. Returns false if none has the part.
     bool report(std::size_t all) const;
 
 private:
     struct capture {
         std::string file;
-        std::string why;
+        std::string reason;
     };
     std::vector<capture> captures_;
 };

@@ -15,8 +15,8 @@
 namespace prof {
 namespace {
 
-[[noreturn]] void fail(const std::string& what) {
-    throw error("cannot " + what + ": " + std::generic_category().message(errno));
+[[noreturn]] void fail(const std::string& action) {
+    throw error("cannot " + action + ": " + std::generic_category().message(errno));
 }
 
 int open_stream(const std::string& name) {
@@ -44,32 +44,32 @@ void write_all(int file, std::string_view bytes, const std::string& folder) {
     }
 }
 
-void copy_all(int from, int to, const std::string& name, const std::string& folder) {
+void copy_all(int source, int destination, const std::string& name, const std::string& folder) {
     std::vector<char> part(1U << 20);
     for (;;) {
-        const ssize_t got = read(from, part.data(), part.size());
+        const ssize_t got = read(source, part.data(), part.size());
         if (got == 0) return;
         if (got < 0 && errno != EINTR) fail("read " + name);
-        if (got > 0) write_all(to, {part.data(), static_cast<std::size_t>(got)}, folder);
+        if (got > 0) write_all(destination, {part.data(), static_cast<std::size_t>(got)}, folder);
     }
 }
 
 }  // namespace
 
 stream_copy::stream_copy(const std::string& name) {
-    const int from = open_stream(name);
-    if (from < 0) fail("open " + name);
+    const int source = open_stream(name);
+    if (source < 0) fail("open " + name);
     const char* const chosen = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): one thread
     const std::string folder = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
     try {
         copy_ = open_nameless(folder);
-        copy_all(from, copy_, name, folder);
+        copy_all(source, copy_, name, folder);
     } catch (...) {
-        close(from);
+        close(source);
         if (copy_ >= 0) close(copy_);
         throw;
     }
-    close(from);
+    close(source);
 }
 
 stream_copy::~stream_copy() { close(copy_); }

@@ -382,10 +382,10 @@ void drain_thread::note_room() {
     if (out_->failed()) return;
     const std::uint64_t now = clock_ns(CLOCK_REALTIME);
     full_ns_ += clock_ns(CLOCK_MONOTONIC) - latest_full_ns_;
-    properties_.emplace_back("disk_notice", "the disk was full for " +
-                                                std::to_string((full_ns_ + 999'999'999) / 1'000'000'000) + " s, from " +
-                                                utc(first_full_ns_) + " to " + utc(now) +
-                                                ": what found no room in memory meanwhile is counted as dropped");
+    properties_.emplace_back("disk_notice",
+                             "the disk was full for " + std::to_string((full_ns_ + 999'999'999) / 1'000'000'000) +
+                                 " s, from " + utc(first_full_ns_) + " to " + utc(now) +
+                                 ": records that did not fit in memory meanwhile are counted as dropped");
 }
 
 // Written under a temporary name first, so that a file with a dump's name is always complete.

@@ -659,7 +659,7 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
 // By the steps that were not recorded, if there are such and they are shorter; else by the replay.
 void add_remark_on_recording(const timeline& data, const whole_steps& steps, const recording_cost& cost,
                              diagnosis& out) {
-    constexpr std::string_view consequence = "a program that is not recorded gains so much less";
+    constexpr std::string_view consequence = "without recording, the gains are smaller by that much";
     const double recorded_ns = out.per_step(out.wall_ns);
     const double unrecorded_ns = steps.source == step_source::counted ? unrecorded_step_ns(data) : 0;
     if (out.has_steps && unrecorded_ns > 0 && recorded_ns - unrecorded_ns > least_recording * recorded_ns) {
@@ -701,8 +701,7 @@ void add_remarks(const whole_steps& steps, bool are_chosen, diagnosis& out) {
                         out.steps == 1 ? "1 step is" : fmt::format("{} steps are", out.steps)));
     } else if (out.warm_up > out.steps) {
         out.remarks.push_back(fmt::format(
-            "more steps are warm-up ({}) than are examined ({}): of the run that was recorded, most is warm-up",
-            out.warm_up, out.steps));
+            "{} warm-up steps were left out, and only {} are examined: record a longer run", out.warm_up, out.steps));
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// By how much the recording itself made the steps longer: a program that is not recorded gains so much less. Pure
+// By how much the recording itself made the steps longer: without recording, gains are smaller by that. Pure
 // functions, one thread.
 #pragma once
 

@@ -144,7 +144,7 @@ PROF_OPTION(capture_range_end, as_written<range_end>, {"stop"}, parsed_text<rang
             {.group = option_group::time,
              .value_name = "WHAT",
              .child_inherits = false,
-             .accepts = "none, stop, repeat, or repeat:N (libprof ends no program: there is no shutdown)",
+             .accepts = "none, stop, repeat, or repeat:N (shutdown is not supported)",
              .help = "At a capture range's end: record no more (stop, the default), record the next too (repeat, or "
                      "repeat:N for N in all), or go on recording (none)"})
 // The share of the run's time that windows may cost.

@@ -47,7 +47,7 @@ char as_upper(char c) { return static_cast<char>(std::toupper(static_cast<unsign
 char as_lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 // What libprof and its command set in the environment of programs, or read there, beside options.
-constexpr std::string_view own_variables[] = {"PROF_IMAGE", "PROF_RUN_", "PROF_PROGRESS_", "PROF_PAGER"};
+constexpr std::string_view own_variables[] = {"PROF_IMAGE", "PROF_LOG", "PROF_RUN_", "PROF_PROGRESS_", "PROF_PAGER"};
 
 constexpr std::size_t longest_shown_variable = 60;
 
@@ -160,14 +160,15 @@ std::vector<std::string> unknown_variables() {
         const std::string near = nearest_name(given.name, names_of(all_options));
         const std::string shown = shortened(message_safe(given.variable), longest_shown_variable);
         if (!near.empty()) {
-            out.push_back(shown + " is no option of libprof; did you mean " + variable_of(*find_option(near)) + "?");
+            out.push_back(shown + " is not an option of libprof; did you mean " + variable_of(*find_option(near)) +
+                          "?");
         } else {
             others += (others.empty() ? "" : ", ") + shown;
             ++other_count;
         }
     }
-    if (other_count == 1) out.push_back(others + " is no option of libprof and changes nothing");
-    if (other_count > 1) out.push_back(others + " are no options of libprof and change nothing");
+    if (other_count == 1) out.push_back(others + " is not an option of libprof, and is ignored");
+    if (other_count > 1) out.push_back(others + " are not options of libprof, and are ignored");
     return out;
 }
 

@@ -32,7 +32,7 @@ std::optional<step_time_subject> step_time_of(const projected_timeline& shown, c
 
 std::string no_step_time(const report_input& input) {
     if (input.selected != nullptr && input.selected->has_ranges()) {
-        return "of all of a step's time: leave out --range, and look for the range among the rows";
+        return "this report covers whole steps: leave out --range, and look for the range in its rows";
     }
     return "no GPU operation was recorded";
 }

@@ -91,7 +91,8 @@ constexpr report_kind kinds[] = {
 
 void arrange_rows(report_part& part, const report_kind& kind, const report_input& input) {
     if (!input.sort.empty() && !kind.is_list) {
-        throw error(std::string(kind.name) + " is no list, and cannot be sorted");
+        throw error("--sort: " + std::string(kind.name) +
+                    " is no list of rows that may be in any order; kernels, copies and modules, say, can be sorted");
     }
     if (!kind.is_list) return;
     for (report_block& block : part.blocks) {

@@ -43,9 +43,11 @@ void recording_session::prepare() {
 }
 
 void recording_session::make_ready() {
+    begin_log();
     attach_to_earlier_nvtx();
     windows_.prepare();
     const recording_settings::snapshot environment = settings_.environment();
+    log_line(environment->autostart ? "libprof is ready, and records by itself" : "libprof is ready");
     if (environment->autostart) start_by_itself(*environment);
     if (is_control_asked_for(*environment)) open_control();
 }

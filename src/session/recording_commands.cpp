@@ -23,8 +23,8 @@ constexpr const char* no_answer_from_disk =
     "the capture's disk does not answer: what was recorded waits in memory for it";
 
 constexpr const char* ended_by_program =
-    "this recording began by itself, and ended where the program called prof_start; what followed is in a capture of "
-    "the program's own recording";
+    "this recording began automatically, and the program's prof_start ended it: what followed is in the capture that "
+    "prof_start began";
 
 constexpr const char* left_for_later =
     "the capture's disk does not answer: the recording has ended, and its capture is completed once the disk answers; "
@@ -271,6 +271,8 @@ void recording_commands::close_exited(const std::shared_ptr<drain_thread>& drain
     // The rings are not needed any more; exports may take longer than the process is given.
     parts_.rings.take_name_off();
     if (!parts_.exit.has_given_up()) parts_.rings.remove_file();
+    if (drain != nullptr && is_logging)
+        log_line("the recording ends with the process: " + parts_.capture.absolute_path());
     if (drain != nullptr && closed.ok()) parts_.exports.post_exports(options, parts_.capture.absolute_path());
     exports_of(drain != nullptr, closed, was_recording).ignore();
     report_loss(*options, closed);

@@ -256,7 +256,7 @@ bool window_control::on_watched_range(range_use use, bool begins) {
 void window_control::on_profiler_call(bool starts) {
     const auto pass_over = [starts] {
         warn_once(std::string(starts ? "cudaProfilerStart" : "cudaProfilerStop") +
-                  " was passed over: it came while the window before was still being read");
+                  " is ignored: the window before was still being read");
     };
     if (!mutex_.try_lock_for(longest_wait_in_callback)) return pass_over();
     const session_lock lock(mutex_, std::adopt_lock);

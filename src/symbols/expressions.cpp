@@ -19,14 +19,14 @@ const symbol_node* symbol_parser::expression() {
     if (is_digit(peek())) return unresolved_name();
     if (take("fp") || take("fL")) {
         // fp_ and fL<level>p_: a parameter of the enclosing function.
-        if (in_[at_ - 1] == 'L') {
+        if (in_[next_ - 1] == 'L') {
             number();
             expect('p');
         }
-        while (peek() == 'r' || peek() == 'V' || peek() == 'K') ++at_;
+        while (peek() == 'r' || peek() == 'V' || peek() == 'K') ++next_;
         return nodes_.make_text("{parm#" + std::to_string(sequence_number() + 1) + "}");
     }
-    const std::string_view code = in_.substr(at_, 2);
+    const std::string_view code = in_.substr(next_, 2);
     if (code.size() < 2) throw symbol_not_understood{};
     const symbol_operator known = symbol_operator_of(code);
     if (known.operands == 0) return named_expression(code);
@@ -72,27 +72,27 @@ const symbol_node* symbol_parser::named_expression(std::string_view code) {
         return nodes_.add({symbol_node_kind::call, {}, called, nullptr, expressions_until_end()});
     }
     if (code == "cv") {
-        const symbol_node* const to = type();
+        const symbol_node* const target = type();
         std::vector<const symbol_node*> items;
         if (take('_')) {
             items = expressions_until_end();
         } else {
             items.push_back(expression());
         }
-        return listed(wrapped("(", to, ")"), "(", std::move(items), ")");
+        return listed(wrapped("(", target, ")"), "(", std::move(items), ")");
     }
     if (code == "tl") {
-        const symbol_node* const of = type();
-        return listed(of, "{", expressions_until_end(), "}");
+        const symbol_node* const made = type();
+        return listed(made, "{", expressions_until_end(), "}");
     }
     if (code == "il") return listed(nullptr, "{", expressions_until_end(), "}");
     if (code == "ix") {
-        const symbol_node* const of = expression();
-        return listed(of, "[", {expression()}, "]");
+        const symbol_node* const indexed = expression();
+        return listed(indexed, "[", {expression()}, "]");
     }
     if (code == "dt" || code == "pt") {
-        const symbol_node* const of = expression();
-        return nodes_.add({symbol_node_kind::binary, code == "dt" ? "." : "->", of, unresolved_name()});
+        const symbol_node* const object = expression();
+        return nodes_.add({symbol_node_kind::binary, code == "dt" ? "." : "->", object, unresolved_name()});
     }
     if (code == "qu") {
         const symbol_node* const condition = expression();
@@ -104,8 +104,8 @@ const symbol_node* symbol_parser::named_expression(std::string_view code) {
         {{"sc", "static_cast<"}, {"dc", "dynamic_cast<"}, {"cc", "const_cast<"}, {"rc", "reinterpret_cast<"}});
     for (const auto& [cast, text] : casts) {
         if (code != cast) continue;
-        const symbol_node* const to = type();
-        return listed(wrapped(text, to, ">"), "(", {expression()}, ")");
+        const symbol_node* const target = type();
+        return listed(wrapped(text, target, ">"), "(", {expression()}, ")");
     }
     throw symbol_not_understood{};
 }
@@ -119,10 +119,10 @@ const symbol_node* symbol_parser::literal() {
         return out;
     }
     const char code = peek();
-    const symbol_node* const of = type();
-    const std::size_t begin = at_;
-    while (at_ < in_.size() && peek() != 'E') ++at_;
-    std::string text{in_.substr(begin, at_ - begin)};
+    const symbol_node* const literal_type = type();
+    const std::size_t begin = next_;
+    while (next_ < in_.size() && peek() != 'E') ++next_;
+    std::string text{in_.substr(begin, next_ - begin)};
     expect('E');
     if (!text.empty() && text[0] == 'n') text[0] = '-';
     constexpr auto endings = std::to_array<std::array<std::string_view, 2>>(
@@ -133,7 +133,7 @@ const symbol_node* symbol_parser::literal() {
     if (code == 'b' && (text == "0" || text == "1"))
         return nodes_.add({symbol_node_kind::literal, text == "0" ? "false" : "true"});
     if (code == 'f' || code == 'd' || code == 'e' || code == 'g') text = "[" + text + "]";
-    return nodes_.add({symbol_node_kind::literal, nodes_.keep(std::move(text)), of});
+    return nodes_.add({symbol_node_kind::literal, nodes_.keep(std::move(text)), literal_type});
 }
 
 // A name in an expression: f, T::x, A::B::x, with template arguments.
@@ -142,9 +142,9 @@ const symbol_node* symbol_parser::unresolved_name() {
     take("gs");
     const auto simple = [&] {
         bool ignored = false;
-        const symbol_node* of = take("on") ? operator_name(ignored) : with_tags(source_name());
-        if (peek() == 'I') of = instance_of(of, false);
-        return of;
+        const symbol_node* name = take("on") ? operator_name(ignored) : with_tags(source_name());
+        if (peek() == 'I') name = instance_of(name, false);
+        return name;
     };
     if (!take("sr")) {
         if (take("dn")) return nodes_.add({symbol_node_kind::list, {}, nodes_.text("~"), simple()});
@@ -152,7 +152,7 @@ const symbol_node* symbol_parser::unresolved_name() {
     }
     const symbol_node* scope = nullptr;
     if (take('N') || is_digit(peek())) {
-        scope = in_[at_ - 1] == 'N' ? type() : simple();
+        scope = in_[next_ - 1] == 'N' ? type() : simple();
         while (!take('E')) scope = nodes_.add({symbol_node_kind::qualified, {}, scope, simple()});
     } else {
         scope = type();

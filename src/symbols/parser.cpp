@@ -37,20 +37,20 @@ symbol_operator symbol_operator_of(std::string_view code) {
 }
 
 bool symbol_parser::take(char c) {
-    const bool is_next = peek() == c && at_ < in_.size();
-    at_ += is_next ? 1 : 0;
+    const bool is_next = peek() == c && next_ < in_.size();
+    next_ += is_next ? 1 : 0;
     return is_next;
 }
 
 bool symbol_parser::take(std::string_view text) {
-    const bool is_next = in_.substr(at_, text.size()) == text;
-    at_ += is_next ? text.size() : 0;
+    const bool is_next = in_.substr(next_, text.size()) == text;
+    next_ += is_next ? text.size() : 0;
     return is_next;
 }
 
 void symbol_parser::skip(std::size_t characters) {
-    if (characters > in_.size() - at_) throw symbol_not_understood{};
-    at_ += characters;
+    if (characters > in_.size() - next_) throw symbol_not_understood{};
+    next_ += characters;
 }
 
 void symbol_parser::expect(char c) {
@@ -60,7 +60,7 @@ void symbol_parser::expect(char c) {
 std::size_t symbol_parser::number() {
     if (!is_digit(peek())) throw symbol_not_understood{};
     std::size_t value = 0;
-    for (; is_digit(peek()); ++at_) {
+    for (; is_digit(peek()); ++next_) {
         value = value * 10 + static_cast<std::size_t>(peek() - '0');
         if (value > in_.size() * 10 + 1000) throw symbol_not_understood{};
     }
@@ -79,17 +79,17 @@ const symbol_node* symbol_parser::parse() {
     const symbol_node* root = encoding(true);
     // The suffixes of clones made by GCC: f.part.0
     while (peek() == '.') {
-        std::size_t end = at_ + 1;
+        std::size_t end = next_ + 1;
         while (end < in_.size() && (is_lower(in_[end]) || in_[end] == '_')) ++end;
         while (end + 1 < in_.size() && in_[end] == '.' && is_digit(in_[end + 1])) {
             for (++end; end < in_.size() && is_digit(in_[end]);) ++end;
         }
-        if (end == at_ + 1) throw symbol_not_understood{};
+        if (end == next_ + 1) throw symbol_not_understood{};
         root = nodes_.add({symbol_node_kind::suffixed,
-                           nodes_.keep(" [clone " + std::string{in_.substr(at_, end - at_)} + "]"), root});
-        at_ = end;
+                           nodes_.keep(" [clone " + std::string{in_.substr(next_, end - next_)} + "]"), root});
+        next_ = end;
     }
-    if (at_ != in_.size()) throw symbol_not_understood{};
+    if (next_ != in_.size()) throw symbol_not_understood{};
     return root;
 }
 
@@ -114,7 +114,7 @@ const symbol_node* symbol_parser::encoding(bool is_outermost) {
     const symbol_nesting deeper{depth_};
     const name_parts named = name(true);
     std::vector<const symbol_node*> arguments = arguments_;
-    if (at_ == in_.size() || peek() == 'E' || peek() == '.') return named.name;
+    if (next_ == in_.size() || peek() == 'E' || peek() == '.') return named.name;
     const symbol_node* returned = nullptr;
     if (named.ends_in_arguments && !named.has_no_return) {
         returned = type();
@@ -126,7 +126,7 @@ const symbol_node* symbol_parser::encoding(bool is_outermost) {
     } else {
         do {
             parameters.push_back(type());
-        } while (at_ != in_.size() && peek() != 'E' && peek() != '.');
+        } while (next_ != in_.size() && peek() != 'E' && peek() != '.');
     }
     return nodes_.add(
         {symbol_node_kind::function, named.suffix, named.name, returned, std::move(parameters), std::move(arguments)});
@@ -255,10 +255,10 @@ const symbol_node* symbol_parser::unqualified_name(const symbol_node* scope, boo
         skip(inherits ? 3 : 2);
         if (inherits) type();
         has_no_return = true;
-        const symbol_node* of = base_name(scope);
-        if (of->text.starts_with("std::")) of = nodes_.text(of->text.substr(5));
-        if (!destroys) return with_tags(of);
-        return with_tags(nodes_.add({symbol_node_kind::list, {}, nodes_.text("~"), of}));
+        const symbol_node* name = base_name(scope);
+        if (name->text.starts_with("std::")) name = nodes_.text(name->text.substr(5));
+        if (!destroys) return with_tags(name);
+        return with_tags(nodes_.add({symbol_node_kind::list, {}, nodes_.text("~"), name}));
     }
     if (is_lower(peek())) return with_tags(operator_name(has_no_return));
     throw symbol_not_understood{};
@@ -267,18 +267,18 @@ const symbol_node* symbol_parser::unqualified_name(const symbol_node* scope, boo
 const symbol_node* symbol_parser::with_tags(const symbol_node* named) {
     while (take('B')) {
         const std::size_t length = number();
-        if (length > in_.size() - at_) throw symbol_not_understood{};
-        named = nodes_.add({symbol_node_kind::tagged, in_.substr(at_, length), named});
-        at_ += length;
+        if (length > in_.size() - next_) throw symbol_not_understood{};
+        named = nodes_.add({symbol_node_kind::tagged, in_.substr(next_, length), named});
+        next_ += length;
     }
     return named;
 }
 
 const symbol_node* symbol_parser::source_name() {
     const std::size_t length = number();
-    if (length == 0 || length > in_.size() - at_) throw symbol_not_understood{};
-    const std::string_view text = in_.substr(at_, length);
-    at_ += length;
+    if (length == 0 || length > in_.size() - next_) throw symbol_not_understood{};
+    const std::string_view text = in_.substr(next_, length);
+    next_ += length;
     const bool is_anonymous = length >= 10 && text.starts_with("_GLOBAL_") &&
                               (text[8] == '_' || text[8] == '.' || text[8] == '$') && text[9] == 'N';
     return nodes_.text(is_anonymous ? "(anonymous namespace)" : text);
@@ -290,7 +290,7 @@ const symbol_node* symbol_parser::operator_name(bool& is_conversion) {
         return nodes_.add({symbol_node_kind::list, {}, nodes_.text("operator "), type()});
     }
     if (take("li")) return nodes_.add({symbol_node_kind::list, {}, nodes_.text("operator\"\" "), source_name()});
-    const symbol_operator known = symbol_operator_of(in_.substr(at_, 2));
+    const symbol_operator known = symbol_operator_of(in_.substr(next_, 2));
     if (known.text.empty()) throw symbol_not_understood{};
     skip(2);
     return nodes_.make_text((is_lower(known.text[0]) ? "operator " : "operator") + std::string{known.text});
@@ -317,13 +317,13 @@ const symbol_node* symbol_parser::substitution() {
                                                     {'i', "std::istream"},
                                                     {'o', "std::ostream"},
                                                     {'s', "std::string"}});
-    for (const standard& of : known) {
-        if (!take(of.code)) continue;
-        return with_tags(nodes_.text(of.text));
+    for (const standard& entry : known) {
+        if (!take(entry.code)) continue;
+        return with_tags(nodes_.text(entry.text));
     }
     std::size_t index = 0;
     if (!take('_')) {
-        for (; peek() != '_'; ++at_) {
+        for (; peek() != '_'; ++next_) {
             const char c = peek();
             const bool is_letter = c >= 'A' && c <= 'Z';
             if (!is_digit(c) && !is_letter) throw symbol_not_understood{};

@@ -32,7 +32,7 @@ private:
     };
 
     // In parser.cpp:
-    char peek(std::size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
+    char peek(std::size_t ahead = 0) const { return next_ + ahead < in_.size() ? in_[next_ + ahead] : '\0'; }
     bool take(char c);
     bool take(std::string_view text);
     void skip(std::size_t characters);
@@ -79,7 +79,7 @@ private:
 
     std::string_view in_;
     symbol_tree& nodes_;
-    std::size_t at_ = 0;
+    std::size_t next_ = 0;
     int depth_ = 0;
     std::vector<const symbol_node*> substitutions_;
     std::vector<const symbol_node*> arguments_;  // template arguments of the function itself

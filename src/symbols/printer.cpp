@@ -47,19 +47,19 @@ private:
         return is_element ? *argument.items[pack_index_] : argument;
     }
     const symbol_node& behind_suffixes(const symbol_node& n) const {
-        const symbol_node* at = &resolved(n);
-        while (at->kind == symbol_node_kind::suffixed) at = &resolved(*at->a);
-        return *at;
+        const symbol_node* node = &resolved(n);
+        while (node->kind == symbol_node_kind::suffixed) node = &resolved(*node->a);
+        return *node;
     }
     bool is_function(const symbol_node& n) const { return behind_suffixes(n).kind == symbol_node_kind::function_type; }
     bool is_array(const symbol_node& n) const { return behind_suffixes(n).kind == symbol_node_kind::array; }
     bool has_right(const symbol_node& n) {
         step();
         const symbol_nesting deeper{depth_};
-        const symbol_node& of = behind_suffixes(n);
-        if (of.kind == symbol_node_kind::reference) return has_right(*of.a);
-        if (of.kind == symbol_node_kind::member_pointer) return has_right(*of.b);
-        return of.kind == symbol_node_kind::function_type || of.kind == symbol_node_kind::array;
+        const symbol_node& inner = behind_suffixes(n);
+        if (inner.kind == symbol_node_kind::reference) return has_right(*inner.a);
+        if (inner.kind == symbol_node_kind::member_pointer) return has_right(*inner.b);
+        return inner.kind == symbol_node_kind::function_type || inner.kind == symbol_node_kind::array;
     }
 
     void write(const symbol_node& n) {
@@ -105,9 +105,9 @@ private:
         const symbol_node& n = resolved(unresolved);
         switch (n.kind) {
             case symbol_node_kind::reference: {
-                const symbol_node& to = referred(n).second;
-                if (is_function(to) || is_array(to)) add(")");
-                right(to);
+                const symbol_node& target = referred(n).second;
+                if (is_function(target) || is_array(target)) add(")");
+                right(target);
                 break;
             }
             case symbol_node_kind::member_pointer:
@@ -139,20 +139,20 @@ private:
     // References to references collapse: the result is && only if all are &&.
     std::pair<std::string_view, const symbol_node&> referred(const symbol_node& n) {
         std::string_view sign = n.text;
-        const symbol_node* to = &resolved(*n.a);
-        while (sign != "*" && to->kind == symbol_node_kind::reference && to->text != "*") {
+        const symbol_node* target = &resolved(*n.a);
+        while (sign != "*" && target->kind == symbol_node_kind::reference && target->text != "*") {
             step();
-            if (to->text == "&") sign = "&";
-            to = &resolved(*to->a);
+            if (target->text == "&") sign = "&";
+            target = &resolved(*target->a);
         }
-        return {sign, *to};
+        return {sign, *target};
     }
     void reference_left(const symbol_node& n) {
-        const auto [sign, to] = referred(n);
-        left(to);
-        if (is_array(to)) {
+        const auto [sign, target] = referred(n);
+        left(target);
+        if (is_array(target)) {
             add(" (");
-        } else if (is_function(to)) {
+        } else if (is_function(target)) {
             add("(");
         }
         add(sign);

@@ -44,8 +44,8 @@ const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
         case 'V':
         case 'K': {
             std::string text = qualifiers();
-            const symbol_node* const of = type();
-            return nodes_.add({symbol_node_kind::suffixed, nodes_.keep(std::move(text)), of});
+            const symbol_node* const suffixed = type();
+            return nodes_.add({symbol_node_kind::suffixed, nodes_.keep(std::move(text)), suffixed});
         }
         case 'P':
             return reference_to("*");
@@ -79,10 +79,10 @@ const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
         }
         case 'S': {
             if (peek(1) == 't') return name(false).name;
-            const symbol_node* const of = substitution();
-            if (peek() == 'I') return instance_of(of, false);
+            const symbol_node* const name = substitution();
+            if (peek() == 'I') return instance_of(name, false);
             is_new = false;
-            return of;
+            return name;
         }
         case 'D':
             return extended_type(is_new);
@@ -91,13 +91,13 @@ const symbol_node* symbol_parser::unsubstituted_type(bool& is_new) {
             take('U');
             const symbol_node* qualifier = source_name();
             if (peek() == 'I') qualifier = instance_of(qualifier, false);
-            const symbol_node* const of = type();
-            return nodes_.add({symbol_node_kind::list, " ", of, qualifier});
+            const symbol_node* const qualified = type();
+            return nodes_.add({symbol_node_kind::list, " ", qualified, qualifier});
         }
         case 'u': {
             take('u');
-            const symbol_node* const of = source_name();
-            return peek() == 'I' ? instance_of(of, false) : of;
+            const symbol_node* const name = source_name();
+            return peek() == 'I' ? instance_of(name, false) : name;
         }
         default:
             return name(false).name;
@@ -128,37 +128,37 @@ const symbol_node* symbol_parser::extended_type(bool& is_new) {
     expect('D');
     if (take('p')) return nodes_.add({symbol_node_kind::expansion, {}, type()});
     if (take('t') || take('T')) {
-        const symbol_node* const of = expression();
+        const symbol_node* const operand = expression();
         expect('E');
         return nodes_.add({symbol_node_kind::list, "(", nodes_.text("decltype "),
-                           nodes_.add({symbol_node_kind::list, {}, of, nodes_.text(")")})});
+                           nodes_.add({symbol_node_kind::list, {}, operand, nodes_.text(")")})});
     }
     if (take('v')) {
         const symbol_node* size = nullptr;
         if (take('_')) {
             size = expression();
         } else {
-            const std::size_t begin = at_;
+            const std::size_t begin = next_;
             number();
-            size = nodes_.text(in_.substr(begin, at_ - begin));
+            size = nodes_.text(in_.substr(begin, next_ - begin));
         }
         expect('_');
-        const symbol_node* const of = type();
-        return nodes_.add({symbol_node_kind::list, " __vector(", of,
+        const symbol_node* const element = type();
+        return nodes_.add({symbol_node_kind::list, " __vector(", element,
                            nodes_.add({symbol_node_kind::list, {}, size, nodes_.text(")")})});
     }
     is_new = false;
     if (take('F')) {
-        const std::size_t begin = at_;
+        const std::size_t begin = next_;
         number();
-        const std::string bits{in_.substr(begin, at_ - begin)};
+        const std::string bits{in_.substr(begin, next_ - begin)};
         if (take('b')) return nodes_.text("std::bfloat16_t");
         const bool is_extended = take('x');
         if (!is_extended) expect('_');
         return nodes_.make_text("_Float" + bits + (is_extended ? "x" : ""));
     }
-    for (const extended& of : known) {
-        if (take(of.code)) return nodes_.text(of.text);
+    for (const extended& entry : known) {
+        if (take(entry.code)) return nodes_.text(entry.text);
     }
     throw symbol_not_understood{};
 }
@@ -190,15 +190,15 @@ const symbol_node* symbol_parser::array_type() {
     std::string_view text;
     const symbol_node* bound = nullptr;
     if (is_digit(peek())) {
-        const std::size_t begin = at_;
-        while (is_digit(peek())) ++at_;
-        text = in_.substr(begin, at_ - begin);
+        const std::size_t begin = next_;
+        while (is_digit(peek())) ++next_;
+        text = in_.substr(begin, next_ - begin);
     } else if (peek() != '_') {
         bound = expression();
     }
     expect('_');
-    const symbol_node* const of = type();
-    return nodes_.add({symbol_node_kind::array, text, of, bound});
+    const symbol_node* const element = type();
+    return nodes_.add({symbol_node_kind::array, text, element, bound});
 }
 
 std::vector<const symbol_node*> symbol_parser::types_until_end() {

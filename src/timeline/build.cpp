@@ -265,6 +265,7 @@ timeline build_timeline(capture_contents contents) {
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
     sort_by(out.marks, &timeline_mark::time_ns);
+    out.series = counters_of(out);
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);

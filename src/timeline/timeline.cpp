@@ -2,6 +2,9 @@
 #include "timeline/timeline.hpp"
 
 #include <bit>
+#include <map>
+#include <string_view>
+#include <utility>
 
 #include "base/number.hpp"
 #include "record/label.hpp"
@@ -48,6 +51,19 @@ std::optional<double> counter_value(const timeline& data, const timeline_mark& m
             break;
     }
     return std::nullopt;
+}
+
+std::vector<timeline_series> counters_of(const timeline& data) {
+    std::map<std::string_view, std::vector<series_sample>> by_name;
+    for (const timeline_mark& mark : data.marks) {
+        if (const std::optional<double> value = counter_value(data, mark)) {
+            by_name[data.name(mark.name)].push_back({mark.time_ns, *value});
+        }
+    }
+    std::vector<timeline_series> out;
+    out.reserve(by_name.size());
+    for (auto& [name, samples] : by_name) out.push_back({.name = std::string(name), .samples = std::move(samples)});
+    return out;
 }
 
 }  // namespace prof

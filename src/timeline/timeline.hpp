@@ -23,6 +23,7 @@
 #include "record/gpu_record.hpp"
 #include "record/record.hpp"
 #include "timeline/matrix_calls.hpp"
+#include "timeline/series.hpp"
 
 namespace prof {
 
@@ -94,6 +95,8 @@ struct timeline_mark {
 struct timeline;
 // The value of a counter (counter_domain) that this mark is; none: it is no counter, or has no number.
 std::optional<double> counter_value(const timeline& data, const timeline_mark& mark);
+// The series of all such marks, by name. Linear in the marks.
+std::vector<timeline_series> counters_of(const timeline& data);
 
 // The push/pop ranges that are open on a thread at one moment, latest opened first, as a persistent list. Pushing adds
 // a node on top. Popping another domain's range from the middle rebuilds the nodes above it.
@@ -260,7 +263,8 @@ struct timeline {
     std::unordered_map<std::uint64_t, std::uint32_t> category_names;  // domain << 32 | category → name
     std::unordered_map<std::uint64_t, std::uint32_t> stream_names;    // stream_key() → name
     std::vector<timeline_range> ranges;                               // by start_ns; a parent comes before its children
-    std::vector<timeline_mark> marks;                                 // by time_ns
+    std::vector<timeline_mark> marks;                                 // by time_ns; counters, too
+    std::vector<timeline_series> series;                              // by source and name
     std::vector<open_node> open_nodes;
     std::vector<work_parent> work_parents;
     // Of ranges from PyTorch's observer: one node each, on top of the observer's other open ranges.

@@ -95,14 +95,7 @@ struct mfu_capture {
         main.launch(now_, now_, name);
         capture.kernel(now_, 10'000 + 1000 * now_, 10'000 + 1000 * now_ + ns, {}, name);
     }
-    void declare(const std::string& counter, double value) {
-        main.add({.ticks = ++now_,
-                  .value = std::bit_cast<std::uint64_t>(value),
-                  .name = capture.name(counter),
-                  .domain = counters_,
-                  .kind = record_kind::mark,
-                  .flags = static_cast<std::uint8_t>(payload_type::f64)});
-    }
+    void declare(const std::string& counter, double value) { main.counter(++now_, counter, value); }
     mfu_figures measure(std::optional<double> declared = std::nullopt) {
         capture.h200();
         capture.parts().devices.back().name = capture.name(gpu);
@@ -113,7 +106,6 @@ struct mfu_capture {
     }
 
 private:
-    const std::uint16_t counters_ = capture.domain(std::string(counter_domain));
     std::uint64_t now_ = 0;
 };
 

@@ -230,7 +230,7 @@ void scramble(TValue& value, std::mt19937_64& random) {
 }
 
 TEST(Projection, KeepsItsSumsForDamagedCaptures) {
-    for (std::uint32_t seed = 1; seed <= 300; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(300); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937_64 random{seed};
         capture_contents contents;

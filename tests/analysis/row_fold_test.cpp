@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/rows.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::row_fold_test {
 namespace {
@@ -142,7 +143,7 @@ TEST_F(RowFold, BoundsTheRowsOfAnyProgram) {
 
 // Random trees at every limit. Sums of rows need not be those of the rows below them, as where domains interleave.
 TEST(RowFoldOfRandomTrees, KeepsTotalsAndOrder) {
-    for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+    for (std::uint32_t seed = 1; seed <= test::random_cases(400); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);
         const auto below = [&](std::uint32_t n) { return static_cast<std::uint32_t>(random() % n); };

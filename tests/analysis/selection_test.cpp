@@ -327,6 +327,16 @@ TEST(Selection, OfTimesHasWhatWasLaunchedThen) {
     EXPECT_EQ(sums(projected(part)).front(), "iteration # 510 10");
 }
 
+TEST(Selection, OfTimesHasTheValuesOfCountersThen) {
+    capture_builder capture;
+    capture.thread("main").push(0, "a").counter(10, "loss", 3).counter(20, "loss", 2).counter(30, "loss", 1).pop(40);
+    const timeline data = capture.build();
+    const selected_part part(data, {}, {.from = "15ns", .to = "25ns"});
+    ASSERT_EQ(part.data().series.size(), 1U);
+    ASSERT_EQ(part.data().series[0].samples.size(), 1U);
+    EXPECT_EQ(part.data().series[0].samples[0].value, 2);
+}
+
 // Whole steps of 1000, of which the third is longer; the first is warm-up, and of the last one nothing shows the end.
 struct counted_steps_of {
     counted_steps_of() {

@@ -68,7 +68,7 @@ TEST_F(HostilePayload, RefusesADeflateBomb) {
     const byte_string bomb = deflated(byte_string(32U << 20, 0));
     ASSERT_LT(bomb.size(), 40'000U);
     EXPECT_THAT(read(capture_with(format::chunk_type::names, bomb, 32U << 20, format::chunk_deflated)).first,
-                HasSubstr("a length that none can have"));
+                HasSubstr("an invalid length"));
     EXPECT_THAT(read(capture_with(format::chunk_type::names, bomb, 64, format::chunk_deflated)).first,
                 HasSubstr("does not inflate to the size it gives"));
     EXPECT_THAT(read(capture_with(format::chunk_type::names, bomb, 16U << 20, format::chunk_deflated)).first,

@@ -11,6 +11,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/sample_capture.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::reader_test {
 namespace {
@@ -248,6 +249,7 @@ TEST_P(CaptureReader, CountsACutOnlyWhereADeathCanLeaveOne) {
 }
 
 TEST_P(CaptureReader, SkipsOnlyTheChunkWithAFlippedBit) {
+    PROF_TESTS_ONE_THREAD();
     std::size_t index = 0;
     for (std::size_t at = 0; at < bytes_.size(); ++at) {
         while (at >= offsets_[index + 1]) ++index;

@@ -14,6 +14,7 @@
 #include "capture/capture_files.hpp"
 #include "capture/payload.hpp"
 #include "capture/small_rings.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::recovery_test {
 namespace {
@@ -334,6 +335,7 @@ TEST_F(RingsOfALiveProcess, CountOnlyDropsSinceTheCaptureBegan) {
 
 // Rings that are damaged or malicious: the result is well formed and bounded.
 TEST_F(RingsOfALiveProcess, SurviveDamage) {
+    PROF_TESTS_ONE_THREAD();
     ringed_thread first(rings_, 1);
     ringed_thread second(rings_, 2);
     first.write(100);

@@ -218,8 +218,8 @@ class BadInputs(CommandLine):
             Case(["run", "--set", "PROF_OUTPUTDIR=x", "--", "true"], 2, "PROF_OUTPUTDIR", "PROF_OUTPUT_DIR"),
             Case(["run", "--set", "memory", "--", "true"], 2, "PROF_X=VALUE"),
             Case(["run", "--set", "PROF_FOO=1", "--", "true"], 2, '"PROF_FOO"', lists_names=True),
-            Case(["ctl", "x"], 2, "no process number"),
-            Case(["ctl", "0"], 2, "no process number"),
+            Case(["ctl", "x"], 2, "not a process id"),
+            Case(["ctl", "0"], 2, "not a process id"),
             Case(["ctl", "-5"], 2, "-5"),
             Case(["ctl", "1", "strat"], 2, '"strat"', "start"),
             Case(["ctl", "1", "begin"], 2, "there are status, start"),
@@ -238,8 +238,8 @@ class BadInputs(CommandLine):
             Case(run, 2, "PROF_CUDA_GRAPHS", "graphs", env={"PROF_CUDA_GRAPHS": "grahps"}),
             Case(run, 2, "PROF_AUTOSTART", env={"PROF_AUTOSTART": "on"}),
             Case(run, 2, "PROF_EXPORT", env={"PROF_EXPORT": "\x1b[31mred"}),
-            Case(without, 127, "PROF_OUTPUTDIR is no option", "PROF_OUTPUT_DIR", env={"PROF_OUTPUTDIR": "x"}, line_count=2),
-            Case(without, 127, "PROF_FOO is no option", env={"PROF_FOO": "1"}, line_count=2),
+            Case(without, 127, "PROF_OUTPUTDIR is not an option", "PROF_OUTPUT_DIR", env={"PROF_OUTPUTDIR": "x"}, line_count=2),
+            Case(without, 127, "PROF_FOO is not an option", env={"PROF_FOO": "1"}, line_count=2),
         ])  # fmt: skip
 
     def test_files(self):

@@ -181,7 +181,7 @@ class Usage(CommandLine):
             "--capture-range": ("cuda", "none, cudaProfilerApi, nvtx, or steps"),
             "--nvtx-capture": ("a@", "name@domain"),
             "--steps": ("4-3", "N-M"),
-            "--capture-range-end": ("stop-shutdown", "libprof ends no program"),
+            "--capture-range-end": ("stop-shutdown", "shutdown is not supported"),
             "--export-each": ("cycle", "run or window"),
             "--keep": ("60", "a time from 1s to 168h"),
             "--set": ("PROF_FOLD=7", "counters, all, none"),
@@ -230,8 +230,8 @@ class Usage(CommandLine):
         given = {"PROF_OUTPUTDIR": "x", "PROF_FOO": "1", "PROF_IMAGE": "1", "PROF_EMPTY": ""}
         result = self.run_stubbed("nosuchcmd", env=given)
         self.assertEqual(result.stderr.splitlines(),
-                         ["prof: PROF_OUTPUTDIR is no option of libprof; did you mean PROF_OUTPUT_DIR?",
-                          "prof: PROF_FOO is no option of libprof and changes nothing",
+                         ["prof: PROF_OUTPUTDIR is not an option of libprof; did you mean PROF_OUTPUT_DIR?",
+                          "prof: PROF_FOO is not an option of libprof, and is ignored",
                           "prof: cannot run nosuchcmd: command not found"])  # fmt: skip
         self.assert_one_line(self.prof("report", env=given), 2, "FILE")
 

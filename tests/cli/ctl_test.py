@@ -108,7 +108,7 @@ class Control(unittest.TestCase):
         self.assertNotIn(self.pid, self.ctl()[1].split())
 
     def test_bad_usage_is_refused(self):
-        for arguments, words in ((["x"], "is no process number"), (["0"], "is no process number"),
+        for arguments, words in ((["x"], "is not a process id"), (["0"], "is not a process id"),
                                  (["1", "begin"], "there are status, start"), (["1", "stop", "now"], "takes no"),
                                  (["1", "start", "now"], "is no name=value"), (["--list", "1"], "takes no process"),
                                  (["1", "stop", "--json"], "is for status"), (["--timeout", "-1"], "timeout")):

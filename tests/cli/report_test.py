@@ -126,7 +126,7 @@ class Report(CommandLine):
             self.assertNotIn("kernel_x", made.stdout)
             self.assertEqual("1 more row is left out; the total includes it" in made.stdout, form != "csv", form)
         self.assert_one_line(self.prof("report", capture, "--report", "kernels", "--sort", "size"), 1, '"size"', "median")
-        self.assert_one_line(self.prof("report", capture, "--sort", "GPU"), 1, "gpu-projection is no list")
+        self.assert_one_line(self.prof("report", capture, "--sort", "GPU"), 1, "gpu-projection is no list of rows")
 
     def test_domains_can_be_left_out(self):
         capture = self.capture()

@@ -12,6 +12,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "support/capture_builder.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::test::graph_history_test {
 namespace {
@@ -216,9 +217,10 @@ std::vector<std::string> captured_paths(const timeline& data) {
 }
 
 TEST(GraphHistory, GivesWhatACaptureOfEverythingShows) {
+    PROF_TESTS_ONE_THREAD();
     std::size_t nodes = 0;
     std::size_t in_ranges = 0;
-    for (std::uint32_t seed = 1; seed <= 2'000; ++seed) {
+    for (std::uint32_t seed = 1; seed <= random_cases(2'000); ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         graph_program program(seed);
         const auto expected = captured_paths(program.whole());
@@ -228,8 +230,8 @@ TEST(GraphHistory, GivesWhatACaptureOfEverythingShows) {
         nodes += program.live_nodes();
         for (const std::string& path : expected) in_ranges += path.find('@') != std::string::npos ? 1 : 0;
     }
-    EXPECT_GT(nodes, 10'000U);
-    EXPECT_GT(in_ranges, 5'000U);
+    EXPECT_GT(nodes, random_cases(10'000));
+    EXPECT_GT(in_ranges, random_cases(5'000));
 }
 
 struct GraphHistoryLimits : testing::Test {
@@ -316,6 +318,7 @@ TEST_F(GraphHistoryLimits, CountForgottenRanges) {
 
 // The limit of docs/reference/overhead.md holds for any program.
 TEST_F(GraphHistoryLimits, BoundTheMemory) {
+    PROF_TESTS_ONE_THREAD();
     const auto allocated = [] {
         const auto all = mallinfo2();
         return all.uordblks + all.hblkhd;

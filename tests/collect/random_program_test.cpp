@@ -10,6 +10,7 @@
 #include "capture/capture_files.hpp"
 #include "collect/pipeline.hpp"
 #include "collect/random_program.hpp"
+#include "support/sanitized.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test::random_program_test {
@@ -50,7 +51,7 @@ struct coverage {
 TEST(RandomPrograms, AreReportedAsTheyRan) {
     const scratch_directory folder;
     const std::string path = folder / "a.prof";
-    const std::uint32_t count = program_count(quick_count);
+    const std::uint32_t count = program_count(random_cases(quick_count));
     coverage met;
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t seed = first_seed() + i;

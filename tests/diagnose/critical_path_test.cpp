@@ -11,6 +11,7 @@
 #include "diagnose/graph_of.hpp"
 #include "diagnose/random_code.hpp"
 #include "diagnose/simulated_program.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::diagnose_test {
 namespace {
@@ -55,7 +56,7 @@ TEST(CriticalPath, WithoutStepsEndsWithTheHost) {
 }
 
 TEST(CriticalPath, CoversEachInstantOfARunOnce) {
-    for (std::uint32_t seed = 0; seed < 2'000; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(2'000); ++seed) {
         const anything program(seed);
         const graph_of of(program.capture, seed % 3);
         if (of.graph->runs().empty()) continue;
@@ -95,7 +96,7 @@ replay_changes without_all_else(const dependency_graph& graph, const std::vector
 
 TEST(CriticalPath, NothingElseMatters) {
     std::size_t compared = 0;
-    for (std::uint32_t seed = 0; seed < 600; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(600); ++seed) {
         const std::uint32_t kind = seed % 3;
         const random_code random(
             seed, {.strands = kind == 0 ? 3U : 1U, .streams = kind == 1 ? 2U : 1U, .uses_helper = kind == 2});
@@ -109,7 +110,7 @@ TEST(CriticalPath, NothingElseMatters) {
         ++compared;
         ASSERT_EQ(of.replayed(without_all_else(*of.graph, path)), length_ns) << "seed " << seed;
     }
-    EXPECT_GT(compared, 400U);
+    EXPECT_GT(compared, test::random_cases(400));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "diagnose/graph_of.hpp"
 #include "diagnose/host_time.hpp"
 #include "diagnose/random_code.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::diagnose_test {
 namespace {
@@ -75,7 +76,7 @@ std::uint64_t absurd(anything& program) {
 
 // Times and numbers of a damaged capture may be anything.
 TEST(Diagnosis, OfDamagedCapturesEnds) {
-    for (std::uint32_t seed = 0; seed < 1'500; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(1'500); ++seed) {
         anything program(seed);
         capture_contents contents = program.capture.contents();
         const std::uint32_t one_of = 1 + program.below(20);

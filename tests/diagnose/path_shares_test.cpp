@@ -13,6 +13,7 @@
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/simulated_program.hpp"
 #include "record/label.hpp"
+#include "support/sanitized.hpp"
 #include "support/torch_records.hpp"
 
 namespace prof::diagnose_test {
@@ -292,7 +293,7 @@ TEST_F(PathShares, BoundIsShort) {
 // Dividing the path by places and modules changes neither its length nor the order of its pieces.
 TEST(NamedPath, CoversTheStepsOnce) {
     std::size_t compared = 0;
-    for (std::uint32_t seed = 0; seed < 1'000; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(1'000); ++seed) {
         const anything program(seed);
         const timeline data = program.capture.build();
         const attribution att = attribute(data);
@@ -309,7 +310,7 @@ TEST(NamedPath, CoversTheStepsOnce) {
         }
         ASSERT_EQ(diagnose(data, att).path_ns, sum_ns) << "seed " << seed;
     }
-    EXPECT_GT(compared, 500U);
+    EXPECT_GT(compared, test::random_cases(500));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "diagnose/anything.hpp"
 #include "diagnose/graph_of.hpp"
 #include "diagnose/simulated_program.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::diagnose_test {
 namespace {
@@ -250,19 +251,19 @@ std::int64_t recorded_ns(const graph_of& of) {
 
 TEST(ReplayOfAnything, WithoutChangesIsTheRecordedTime) {
     std::size_t with_steps = 0;
-    for (std::uint32_t seed = 0; seed < 3'000; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(3'000); ++seed) {
         const anything program(seed);
         const graph_of of(program.capture, seed % 3);
         if (of.graph->runs().empty()) continue;
         with_steps += of.graph->has_steps() ? 1U : 0U;
         ASSERT_EQ(of.replayed(), recorded_ns(of)) << "seed " << seed;
     }
-    EXPECT_GT(with_steps, 1'000U);
+    EXPECT_GT(with_steps, test::random_cases(1'000));
 }
 
 // The recorded order is kept, so that less work never makes the steps longer.
 TEST(ReplayOfAnything, LessWorkNeverTakesLonger) {
-    for (std::uint32_t seed = 0; seed < 1'000; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(1'000); ++seed) {
         anything program(seed);
         const graph_of of(program.capture, seed % 3);
         replay_changes changes;

@@ -12,6 +12,7 @@
 #include "diagnose/graph_of.hpp"
 #include "diagnose/random_code.hpp"
 #include "diagnose/simulated_program.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::diagnose_test {
 namespace {
@@ -128,7 +129,7 @@ struct accuracy {
 accuracy measure(const options_of_programs& options, std::uint32_t programs) {
     constexpr std::int64_t latencies_ns = 8 * us + 2 * us + 7 * us;
     accuracy out;
-    for (std::uint32_t seed = 0; seed < programs; ++seed) {
+    for (std::uint32_t seed = 0; seed < test::random_cases(programs); ++seed) {
         compare(seed, options, [&](const comparison& of) {
             ++out.compared;
             const std::int64_t error_ns = std::abs(of.predicted_ns - of.true_ns);

@@ -16,6 +16,7 @@
 #include "export/lines_of.hpp"
 #include "export/report/shown_document.hpp"
 #include "report/make_reports.hpp"
+#include "support/sanitized.hpp"
 
 namespace prof::report_writer_test {
 namespace {
@@ -312,7 +313,7 @@ TEST(ReportDocument, MakesTheRowsOfLongListsWhenTheyAreWritten) {
 
 TEST(ReportWriter, HasNoMoreThanAPieceOfALongTableInMemory) {
     table list{"cuda_kernel_launches", "Launches", {{"call", "call"}, {"at", "at", quantity::moment_ns}}, {}, {}};
-    constexpr std::size_t count = 200'000;
+    constexpr std::size_t count = test::random_cases(200'000);
     list.later_rows = {count, [](const row_source::visitor& visit) {
                            for (std::size_t i = 0; i < count; ++i) visit({std::string("cudaLaunchKernel"), i});
                        }};

@@ -23,7 +23,7 @@ def without_comments_and_texts(text):
     def blank(match):
         return re.sub(r"[^\n]", " ", match.group())
 
-    return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', blank, text, flags=re.S)
+    return re.sub(r'//[^\n]*|R"(\w*)\(.*?\)\1"|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', blank, text, flags=re.S)
 
 
 def found_in(text):

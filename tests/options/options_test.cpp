@@ -129,10 +129,10 @@ TEST(Options, UnknownVariablesAreListed) {
     unsetenv("PROF_BAR");
     const std::vector<std::string> fewer = unknown_variables();
     for (const auto& [name, value] : variables) unsetenv(name);
-    const std::string near = "PROF_OUTPUTDIR is no option of libprof; did you mean PROF_OUTPUT_DIR?";
+    const std::string near = "PROF_OUTPUTDIR is not an option of libprof; did you mean PROF_OUTPUT_DIR?";
     EXPECT_EQ(lines,
-              (std::vector<std::string>{near, "PROF_FOO, PROF_BAR are no options of libprof and change nothing"}));
-    EXPECT_EQ(fewer, (std::vector<std::string>{near, "PROF_FOO is no option of libprof and changes nothing"}));
+              (std::vector<std::string>{near, "PROF_FOO, PROF_BAR are not options of libprof, and are ignored"}));
+    EXPECT_EQ(fewer, (std::vector<std::string>{near, "PROF_FOO is not an option of libprof, and is ignored"}));
     EXPECT_EQ(unknown_variables(), std::vector<std::string>());
 }
 

@@ -80,7 +80,7 @@ TEST_F(Autostart, ASessionEndsARecordingThatBeganByItself) {
     EXPECT_THAT(captures("asks-then-session"), UnorderedElementsAre(names{"first", "around"}, names{"mine"}));
     for (const timeline& data : timelines) {
         const bool is_first = data.name(data.ranges.front().name) == "first";
-        const auto said = Contains(HasSubstr("ended where the program called prof_start"));
+        const auto said = Contains(HasSubstr("the program's prof_start ended it"));
         EXPECT_THAT(texts_of(capture_notes(data), every_weight),
                     is_first ? testing::Matcher<const std::vector<std::string>&>(said) : Not(said));
     }

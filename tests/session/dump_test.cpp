@@ -175,7 +175,7 @@ TEST_F(Dump, IsRefusedInOneLineWhenImpossible) {
           "3 a dump is named ....prof, as a capture is, and not .prof",
           "3 cannot create /nowhere/at/all/a.prof: No such file or directory; choose a directory "
           "that exists and can be written",
-          "3 cannot create taken.prof: what is there is never overwritten, choose another name",
+          "3 cannot create taken.prof: an existing file is never overwritten, choose another name",
           "2 no recording is running"}) {
         std::string line;
         std::getline(lines, line);

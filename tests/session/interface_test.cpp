@@ -126,10 +126,10 @@ TEST_F(Interface, DoesNotReadBackALargeCapture) {
     if (result.out.starts_with("no room")) GTEST_SKIP() << "no disk for a large capture";
     const auto found = scratch.files(".prof");
     ASSERT_EQ(found.size(), 1U);
-    const std::string why = " of " + found.front() + ": it has 300 MB; ";
-    EXPECT_EQ(result.out, "no summary is made in the program" + why + "`prof report` makes one from it\n");
-    EXPECT_EQ(result.err, "libprof: no exports are made in the program" + why +
-                              "`prof export` and `prof report` make them from it\n");
+    EXPECT_EQ(result.out, "no summary is made in the program of " + found.front() +
+                              ": it has 300 MB; `prof report` makes one from it\n");
+    EXPECT_EQ(result.err, "libprof: " + found.front() + ": exports are skipped inside the program: it has 300 MB; " +
+                              "`prof export` and `prof report` make them\n");
     EXPECT_TRUE(scratch.files(".gz").empty() && scratch.files(".txt").empty());
     EXPECT_TRUE(only_capture().quality.ended);
 }

@@ -18,6 +18,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "support/run_process.hpp"
+#include "support/sanitized.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -76,7 +77,7 @@ std::uint64_t operations_of(const timeline& data, const std::string& range) {
 // Some ten million ranges a second, where the machine can.
 TEST_F(Pressure, CountsEveryRangeOfThreadsThatFloodTheirRings) {
     constexpr std::uint64_t threads = 4;
-    constexpr std::uint64_t each = 500'000;
+    constexpr std::uint64_t each = random_cases(500'000);
     environment e = base();
     e.erase("FAKE_GPU_CLOCK");  // how fast they were is looked at
     run(e, {"flood", std::to_string(threads), std::to_string(each)});
@@ -94,7 +95,7 @@ TEST_F(Pressure, CountsEveryRangeOfThreadsThatFloodTheirRings) {
 TEST_F(Pressure, KeepsTheNameOfEveryRecordedRange) {
     environment e = base();
     e["PROF_MEMORY"] = "16M";
-    constexpr std::uint64_t count = 200'000;
+    constexpr std::uint64_t count = random_cases(200'000);
     run(e, {"names", std::to_string(count)});
     const timeline data = capture();
     const std::uint64_t lost = dropped(data, drop_cause::ring_full);

@@ -16,6 +16,7 @@
 #include "collect/random_program.hpp"
 #include "fakes/fake_gpu.h"
 #include "session/task_thread.hpp"
+#include "support/sanitized.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -65,7 +66,7 @@ TEST(RandomSessions, AreReportedAsTheyRan) {
     fake_gpu_set_clock(FAKE_GPU_CLOCK_VIRTUAL);
     actor plays;
 
-    const std::uint32_t count = program_count(quick_count);
+    const std::uint32_t count = program_count(random_cases(quick_count));
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t seed = first_seed() + i;
         SCOPED_TRACE("seed " + std::to_string(seed));

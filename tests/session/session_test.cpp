@@ -127,6 +127,28 @@ TEST_F(Session, AttributesEveryOperationUnderPreload) {
     expect_all_found(only_capture(), read_journal(scratch.path + "/journal.csv"));
 }
 
+// Each line names the process; without the variable there is none.
+TEST_F(Session, IsToldOfInALogOnRequest) {
+    environment e = preloaded();
+    e["PROF_LOG"] = "debug";
+    const auto result = run(e, {"steps", "20"});
+    EXPECT_EQ(result.out, "done\n");
+    std::vector<std::string> told;
+    std::istringstream lines(result.err);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t text = line.find(": ", line.find(": ") + 1);
+        ASSERT_EQ(line.substr(0, 17), "libprof: process ") << result.err;
+        told.push_back(line.substr(text + 2));
+    }
+    const std::string capture = captures().front();
+    EXPECT_EQ(told, (std::vector<std::string>{"libprof is ready, and records by itself", "the recording has begun",
+                                              "window 1 is open", "CUPTI records GPU work", "CUPTI is free for others",
+                                              "the recording ends with the process: " + capture}));
+
+    e["PROF_LOG"] = "loud";
+    EXPECT_EQ(run(e, {"steps", "20"}).err, "libprof: PROF_LOG has another value than debug, and is ignored\n");
+}
+
 TEST_F(Session, AttributesEveryOperationUnderNvtxInjection) {
     environment e = base();
     e["NVTX_INJECTION64_PATH"] = library;

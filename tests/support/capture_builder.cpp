@@ -134,6 +134,15 @@ thread_script& thread_script::step(std::uint64_t ns, std::uint64_t number, std::
                 .flags = static_cast<std::uint8_t>(payload_type::u64)});
 }
 
+thread_script& thread_script::counter(std::uint64_t ns, const std::string& name, double value) {
+    return add({.ticks = ns,
+                .value = std::bit_cast<std::uint64_t>(value),
+                .name = capture_->name(name),
+                .domain = capture_->domain(std::string(counter_domain)),
+                .kind = record_kind::mark,
+                .flags = static_cast<std::uint8_t>(payload_type::f64)});
+}
+
 thread_script& thread_script::launch(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel) {
     return call(ns, ns + 1, correlation, {}, kernel);
 }

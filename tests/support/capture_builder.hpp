@@ -75,6 +75,7 @@ public:
     thread_script& mark(std::uint64_t ns, const std::string& name);
     // The mark of a step that begins, as prof_step makes it. `domain`: the one of the name "prof".
     thread_script& step(std::uint64_t ns, std::uint64_t number, std::uint16_t domain);
+    thread_script& counter(std::uint64_t ns, const std::string& name, double value);
 
     // A kernel launch that returns after one nanosecond.
     thread_script& launch(std::uint64_t ns, std::uint64_t correlation, const std::string& kernel = "kernel");

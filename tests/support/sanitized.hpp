@@ -7,19 +7,28 @@
 
 namespace prof::test {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool is_sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if defined(__has_feature)
+#define PROF_HAS_SANITIZER(name) __has_feature(name##_sanitizer)
+#else
+#define PROF_HAS_SANITIZER(name) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || PROF_HAS_SANITIZER(thread)
+inline constexpr bool is_thread_sanitized = true;
+#else
+inline constexpr bool is_thread_sanitized = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__) || PROF_HAS_SANITIZER(address)
 inline constexpr bool is_sanitized = true;
 #else
-inline constexpr bool is_sanitized = false;
+inline constexpr bool is_sanitized = is_thread_sanitized;
 #endif
-#else
-inline constexpr bool is_sanitized = false;
-#endif
+#undef PROF_HAS_SANITIZER
 
 // So many of `all` random cases.
 constexpr std::uint32_t random_cases(std::uint32_t all) { return is_sanitized ? all / 5 : all; }
 
 }  // namespace prof::test
+
+// Begins a test of what one thread computes for long. There are no races to be found.
+#define PROF_TESTS_ONE_THREAD() \
+    if constexpr (::prof::test::is_thread_sanitized) GTEST_SKIP() << "one thread has no races"

@@ -27,12 +27,13 @@ struct counter_mean {
 
 counter_mean read_counter(const timeline& data, std::string_view name) {
     counter_mean out;
-    for (const timeline_mark& mark : data.marks) {
-        if (data.name(mark.name) != name) continue;
-        const std::optional<double> value = counter_value(data, mark);
-        if (!value || !std::isfinite(*value) || *value <= 0) continue;
-        out.sum += *value;
-        ++out.values;
+    for (const timeline_series& counter : data.series) {
+        if (counter.source != series_source::counter || counter.name != name) continue;
+        for (const series_sample& sample : counter.samples) {
+            if (!std::isfinite(sample.value) || sample.value <= 0) continue;
+            out.sum += sample.value;
+            ++out.values;
+        }
     }
     return out;
 }

@@ -150,6 +150,7 @@ private:
         for (std::size_t i = 0; i < whole_.marks.size(); ++i) {
             if (kept_.marks[i] != 0) out_.marks.push_back(whole_.marks[i]);
         }
+        out_.series = counters_of(out_);
     }
 
     void copy_ops() {

@@ -18,9 +18,9 @@ completion_command::completion_command(command_arguments& arguments) {
     arguments.add("SHELL", shell_, joined(names, ", ")).required().value("").takes(one_of(names));
 }
 
-int completion_command::operator()(const command_line& line) const {
+int completion_command::operator()() const {
     for (const shell& known : shells()) {
-        if (known.name == shell_) print(known.script(completed_commands(line)));
+        if (known.name == shell_) print(std::string(known.script));
     }
     return exit_ok;
 }

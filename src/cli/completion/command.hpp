@@ -14,7 +14,7 @@ public:
     explicit completion_command(command_arguments& arguments);
 
     // Returns the exit status. Throws prof::error if the output cannot be written.
-    int operator()(const command_line& line) const;
+    int operator()() const;
 
 private:
     std::string shell_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scripts by which bash, zsh and fish complete the words of a `prof` command line, made of the command line's own
-// tables. Any thread.
+// What a shell offers for the word at the cursor of a `prof` command line. The answer is made here, by the command
+// line's own tables; the scripts of the shells (shells.cpp) ask for it by `prof __complete WORDS...`. Any thread.
 #pragma once
 
 #include <string>
@@ -14,26 +14,15 @@ namespace prof {
 struct shell {
     std::string_view name;
     std::string_view installed_as;  // below the folder share/
-    std::string (*script)(const std::vector<command_text>& commands);
+    std::string_view script;
 };
 const std::vector<shell>& shells();
 
-// What follows an option.
-enum class value_kind { none, words, file, directory, other };
-value_kind kind_of(const option_text& option);
-
-// What a command takes beside options. `run` takes another command line and `ctl` the words of `prof ctl`.
-enum class operand_kind { captures, command_line, control, words };
-operand_kind operands_of(const command_text& command);
-
-// The words of operand_kind::words; empty for the others.
-std::vector<std::string> operand_words(const command_text& command, const std::vector<command_text>& commands);
-
-// The description's first words, for a list.
-std::string brief(const std::string& description);
-
-std::string bash_completion(const std::vector<command_text>& commands);
-std::string zsh_completion(const std::vector<command_text>& commands);
-std::string fish_completion(const std::vector<command_text>& commands);
+// Lines for the last of `words`, those behind `prof` up to the cursor. A line is a word to offer, which a tab and a few
+// words about it may follow; of --option=VALUE and of a list it stands for the whole value. A word that ends with '='
+// is to be continued. One of these lines asks the shell for what it knows itself:
+//   :files, :directories, :captures
+//   :command N    for the command line that begins behind N of the words
+std::string completions(const std::vector<command_text>& commands, const std::vector<std::string>& words);
 
 }  // namespace prof

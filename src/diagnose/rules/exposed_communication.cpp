@@ -34,9 +34,8 @@ const rule communication_rule{
     .is_one_cause = true,
     .explains_any_step = false,
     .bound =
-        "as if all of it ran beside computing without slowing that; how much of it is waiting for other ranks, one "
-        "rank "
-        "does not show",
+        "assumes that all of it overlaps computing, and does not slow it; one rank cannot show how much of it is "
+        "waiting for other ranks",
     .advice = communication_advice,
     .goes_by_kernels = true,
 };

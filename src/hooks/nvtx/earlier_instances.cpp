@@ -203,7 +203,7 @@ int note_place(dl_phdr_info* object, std::size_t, void* argument) {
 
 }  // namespace
 
-// What the program starts with precedes the dynamic linker, on which all of it depends; what is loaded later follows.
+// The libraries that are loaded at the start stand before the dynamic linker in this list, later ones after it.
 bool is_loaded_late() noexcept {
     places seen;
     (void)dl_iterate_phdr(note_place, &seen);

@@ -125,7 +125,8 @@ table modules_report(const report_input& input) {
         cells.emplace_back(row.slowest);
         out.rows.push_back(std::move(cells));
     }
-    if (!modules.is_recorded) out.notes.push_back("none were recorded: " + std::string(what_records_modules(data)));
+    if (!modules.is_recorded)
+        out.notes.push_back("no modules were recorded: " + std::string(what_records_modules(data)));
     out.shorten = [depths = std::move(depths)](const table& whole, const shown_limits& limits) {
         return outer_rows(depths, whole, limits);
     };

@@ -219,7 +219,7 @@ table pytorch_ops_report(const report_input& input) {
                             row.backward_gpu_ns, row.backward_calls});
     }
     if (out.rows.empty()) {
-        out.notes.emplace_back("none were recorded: prof run --pytorch ops records them");
+        out.notes.emplace_back("no operators were recorded: prof run --pytorch ops records them");
     } else {
         const table_cell none = blank_cell();
         out.sums.push_back({none, std::string("self time total"), none, none, none, cpu_ns, 1.0, none, none, none,
@@ -231,7 +231,7 @@ table pytorch_ops_report(const report_input& input) {
                             std::to_string(count) + why);
     };
     note(operators.unlinked_nodes, " were made by operators that were not recorded");
-    note(operators.ambiguous_nodes, " could be of several threads' operators and stand beside none");
+    note(operators.ambiguous_nodes, " could belong to operators of several threads, and count for none");
     out.legend = {{"", "self: without PyTorch's ranges inside. total: with them."},
                   {"self CPU %", "%: of the total of self times."},
                   {"backward", "backward: GPU time of the backward nodes that were made in it."},

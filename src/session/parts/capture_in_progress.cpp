@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::chrono::milliseconds longest_wait_at_first_record{100};
 constexpr const char* refused_notice =
-    "there was no memory, or no thread, to begin with at the first record: what came after it is not recorded";
+    "recording could not start at the first record, for want of memory or of a thread: what follows is not recorded";
 
 }  // namespace
 

@@ -32,7 +32,8 @@ outcome check_path(const std::string& path) {
         return outcome::failed("a dump is named ....prof, as a capture is, and not " + path);
     }
     if (is_taken(path)) {
-        return outcome::failed("cannot create " + path + ": what is there is never overwritten, choose another name");
+        return outcome::failed("cannot create " + path +
+                               ": an existing file is never overwritten, choose another name");
     }
     const std::size_t slash = path.rfind('/');
     const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);

@@ -118,8 +118,8 @@ outcome write_bounded_exports(const session_options& options, const std::string&
     if (!options.exports.any()) return {};
     const outcome fits = check_size_to_read(capture_path, options.compress);
     if (fits.ok()) return write_exports(options, capture_path);
-    std::string line = "no exports are made in the program of " + capture_path + ": " + fits.message() +
-                       "; `prof export` and `prof report` make them from it";
+    std::string line = capture_path + ": exports are skipped inside the program: " + fits.message() +
+                       "; `prof export` and `prof report` make them";
     warn_once(line);
     if (refusal != nullptr) *refusal = std::move(line);
     return {};

@@ -98,7 +98,11 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     } catch (const std::exception& failure) {
         attached = outcome::failed(failure.what());
     }
-    if (!attached.ok()) return capture_.note_missing("no GPU work is recorded: " + attached.message());
+    if (!attached.ok()) {
+        log_line(attached.message());
+        return capture_.note_missing("no GPU work is recorded: " + attached.message());
+    }
+    log_line("CUPTI records GPU work");
     std::string notice;
     if (activities.has(activity::kernels)) notice = graphs_notice(*options, cuda_is_new);
     if (!notice.empty()) warn_once(notice);
@@ -159,7 +163,9 @@ void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits)
         if (drain == nullptr) tracer_->discard_completed();  // no record was made: it is a warm-up's
         if (!exits && tracer_->wait_until_left() && drain != nullptr) (void)drain->sync_at_last();
     }
+    const bool was_attached = tracer_->attached();
     tracer_->detach(!exits);
+    if (was_attached) log_line("CUPTI is free for others");
     if (cupti_tracer::kernels_may_launch() && drain != nullptr) {
         drain->set_property("device_launches_notice", device_launches_notice);
     }

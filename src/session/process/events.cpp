@@ -264,9 +264,48 @@ void event_queue::move_lines_to_stderr() noexcept {
 
 }  // namespace
 
+namespace {
+
+std::string text_of_event(prof_event_kind kind, std::uint64_t number) {
+    switch (kind) {
+        case PROF_EVENT_WINDOW_BEGAN:
+            return "window " + std::to_string(number) + " is open";
+        case PROF_EVENT_WINDOW_ENDED:
+            return "window " + std::to_string(number) + " has ended, and its records are read";
+        case PROF_EVENT_DUMP_ENDED:
+            return "dump " + std::to_string(number) + " has ended";
+        case PROF_EVENT_EXPORT_ENDED:
+            return "the exports have ended";
+        case PROF_EVENT_RECORDING_BEGAN:
+            return "the recording has begun";
+        case PROF_EVENT_RECORDING_ENDED:
+            return "the recording has ended, after " + std::to_string(number) + " steps";
+        case PROF_EVENT_STEP:
+        case PROF_EVENT_ALL:
+            break;
+    }
+    return {};
+}
+
+void log_event(prof_event_kind kind, std::uint64_t number, std::string_view path, const outcome& ended) noexcept {
+    if (kind == PROF_EVENT_STEP) return;  // there are too many
+    try {
+        std::string line = text_of_event(kind, number);
+        if (!path.empty()) line.append(": ").append(path);
+        if (!ended.ok()) line.append(": ").append(ended.message());
+        log_line(line);
+    } catch (const std::bad_alloc&) {
+        log_line("an event, and no memory to say which");
+    }
+}
+
+}  // namespace
+
 void post_event(prof_event_kind kind, std::uint64_t number, std::string path, const outcome& ended) noexcept {
+    if (is_logging.load(std::memory_order_relaxed)) log_event(kind, number, path, ended);
     event_queue* const queue = the_queue.load();
-    if (queue == nullptr || !wants_event(kind)) return;
+    const bool is_wanted = (wanted_events.load(std::memory_order_relaxed) & static_cast<std::uint32_t>(kind)) != 0;
+    if (queue == nullptr || !is_wanted) return;
     queued queued_event;
     queued_event.kind = kind;
     queued_event.result = code_of(ended);

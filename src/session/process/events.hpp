@@ -20,15 +20,17 @@
 #include <string_view>
 
 #include "base/outcome.hpp"
+#include "session/process/warn_once.hpp"
 
 namespace prof {
 
 // Kinds that the program asked for, as bits.
 inline std::atomic<std::uint32_t> wanted_events{0};
 
-// One load. A path or a message is made only where this is true.
+// Two loads. A path or a message is made only where this is true. The log of PROF_LOG=debug has the events, too.
 inline bool wants_event(prof_event_kind kind) noexcept {
-    return (wanted_events.load(std::memory_order_relaxed) & static_cast<std::uint32_t>(kind)) != 0;
+    return (wanted_events.load(std::memory_order_relaxed) & static_cast<std::uint32_t>(kind)) != 0 ||
+           is_logging.load(std::memory_order_relaxed);
 }
 
 // Queues an event, if the program wants its kind. A short lock, which comes after all others. Allocates nothing for an

@@ -13,7 +13,10 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
+#include <new>
 #include <span>
+#include <string>
 
 #include "base/cancellation_guard.hpp"
 #include "base/file_size_signal.hpp"
@@ -64,8 +67,28 @@ bool try_write_line(std::string_view line) noexcept {
 
 void write_line(std::string_view line) noexcept { (void)try_write_line(line); }
 
+void begin_log() noexcept {
+    const char* const asked = std::getenv("PROF_LOG");
+    if (asked == nullptr || *asked == '\0') return;
+    if (asked == std::string_view{"debug"}) {
+        is_logging = true;
+    } else {
+        warn_once("PROF_LOG has another value than debug, and is ignored");
+    }
+}
+
+void log_line(std::string_view line) noexcept {
+    if (!is_logging.load(std::memory_order_relaxed)) return;
+    try {
+        write_line("process " + std::to_string(getpid()) + ": " + std::string(line));
+    } catch (const std::bad_alloc&) {
+        write_line(line);
+    }
+}
+
 void warn_once(std::string_view line, prof_log_severity severity) noexcept {
-    if (post_line(severity, line)) return;
+    log_line(line);
+    if (post_line(severity, line) || is_logging.load(std::memory_order_relaxed)) return;
     static std::atomic<int> worst_written{0};
     int before = worst_written.load();
     do {

@@ -4,6 +4,7 @@
 
 #include <prof/prof.h>
 
+#include <atomic>
 #include <string_view>
 
 namespace prof {
@@ -16,6 +17,13 @@ namespace prof {
 // If the program has a sink for such lines (prof_set_log), the line is queued for that instead, and so is each later
 // one (events.hpp): a short lock and an allocation.
 void warn_once(std::string_view line, prof_log_severity severity = PROF_LOG_WARNING) noexcept;
+
+// With PROF_LOG=debug each change of a recording is a line on stderr, and so is each warning.
+inline std::atomic<bool> is_logging{false};
+// Reads that variable. Before the process's first recording; any thread.
+void begin_log() noexcept;
+// Writes "libprof: process PID: LINE" to stderr, if that was asked for, unless the write would wait. Any thread.
+void log_line(std::string_view line) noexcept;
 
 // Writes "libprof: LINE" to stderr unless the write would wait: what the user has asked for. Likewise otherwise.
 void write_line(std::string_view line) noexcept;

@@ -21,9 +21,9 @@ std::optional<std::string_view> module_in_trace(std::string_view name) noexcept;
 // "GPT_0.Block_1 (Block)" of the name of the call around, "" without one, and "Block_1".
 std::string name_of_module(std::string_view around, std::string_view module);
 
-// Names and numbers the calls among a thread's items, which are in order (put_in_order). `name_of`: the name's id by
-// that of the call around (0: none) and by the call's own; 0 if that has none, or if it would be too long. Such calls,
-// and those that lie too deep, are left out: what they do is the outer one's.
+// Names and numbers the calls among a thread's items, which are in order (put_in_order). `name_of`
+// returns the id of the joined name, 0 if there is none or it is too long; `around` is 0 for an outermost call. Such
+// calls, and those that are nested too deeply, are left out: what they do is the outer one's.
 void complete_modules(std::vector<trace_item>& items,
                       const std::function<std::uint32_t(std::uint32_t around, std::uint32_t own)>& name_of);
 
