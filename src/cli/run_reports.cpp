@@ -49,6 +49,7 @@ public:
         const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
         const bool is_file = !output.file().empty() && output.file() != "-";
         if (output.format().is_for_people) settings_.most_rows = settings_.shown.rows;
+        settings_.of_a_step = output.format().is_for_people;
         shown_limits shown = settings_.shown;
         if (!is_one_ && kinds_.empty()) shown.deepest = 1;  // `prof report` has the rest
         const bool is_on_terminal = !is_file && isatty(shown_on) == 1;
@@ -149,6 +150,15 @@ private:
         return out;
     }
 
+    // The file is for people, whatever is printed.
+    report_document summary_for_people(const timeline& data, const run_capture& capture,
+                                       const report_document& summary) const {
+        if (settings_.of_a_step) return summary;
+        report_settings settings = settings_;
+        settings.of_a_step = true;
+        return make_summary(data, capture.path, settings);
+    }
+
     void print_tables() {
         if (!has_tables()) return;
         const std::string text = writer_->text();
@@ -165,7 +175,8 @@ private:
 
     void export_files(const timeline& data, const run_capture& capture, const std::optional<report_document>& summary) {
         if (!has_files(data, capture)) return;
-        if (options_.exports.summary) write_summary(*summary, capture.path, settings_.shown);
+        if (options_.exports.summary)
+            write_summary(summary_for_people(data, capture, *summary), capture.path, settings_.shown);
         if (options_.exports.trace) {
             const std::string trace = stem_of(capture.path) + ".trace.json.gz";
             progress_line writing(progress_, "writing " + trace);

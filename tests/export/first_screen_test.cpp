@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "report/screen_terms.hpp"
 

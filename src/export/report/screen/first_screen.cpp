@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/screen/screen_numbers.hpp"

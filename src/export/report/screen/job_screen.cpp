@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "export/report/screen/first_screen.hpp"

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 
 namespace prof {
