@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -31,9 +32,17 @@ accepted_values percentage() {
             [](const std::string& text) { return percent_of_step(text).has_value(); }};
 }
 
-// Of a step. Findings stand dearest first.
+// Null: nothing was found.
+const finding* dearest(const diagnosis& of) {
+    const auto most = std::max_element(of.findings.begin(), of.findings.end(),
+                                       [](const finding& a, const finding& b) { return a.gain_ns < b.gain_ns; });
+    return most == of.findings.end() ? nullptr : &*most;
+}
+
+// Of a step.
 double largest_gain_share(const diagnosis& of) {
-    return of.findings.empty() ? 0 : of.share_of(of.findings.front().gain_ns);
+    const finding* const most = dearest(of);
+    return most == nullptr ? 0 : of.share_of(most->gain_ns);
 }
 
 // Why nothing was examined; "": something was.
@@ -129,7 +138,7 @@ bool diagnose_command::fails(const timeline& data, const std::string& file, cons
     if (largest_gain_share(found) <= limit) return false;
     complaint =
         fmt::format("{}: what --above leaves out would gain more than --fail-above {}: {}: up to {:.2f} % of a step",
-                    file, fail_above_, terminal_safe(found.findings.front().title), 100 * largest_gain_share(found));
+                    file, fail_above_, terminal_safe(dearest(found)->title), 100 * largest_gain_share(found));
     return true;
 }
 

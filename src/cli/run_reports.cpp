@@ -25,6 +25,7 @@
 #include "export/capture_files/exports.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
+#include "export/report/screen/first_screen.hpp"
 #include "options/plans.hpp"
 #include "report/make_reports.hpp"
 
@@ -77,6 +78,7 @@ public:
             has_gpu_work_ = has_gpu_work_ || !data.ops.empty();
             std::optional<report_document> summary;
             if (needs_summary(data, capture)) summary = summary_of(data, capture.path);
+            if (summary) has_screen_ = has_screen_ || has_first_screen(*summary);
             if (has_tables()) writer_->add(kinds_.empty() ? *summary : reports_of(data, capture.path));
             if (!shows_tables()) remarks_.add(data, capture.path);
             // The table of one capture comes before its trace, which takes longer.
@@ -214,6 +216,10 @@ private:
 
     void print_next() const {
         if (shows_screen_) return;  // the screen has it
+        if (shows_tables() && has_screen_) {
+            if (options_.exports.trace && exported_ != 0) complain("https://ui.perfetto.dev opens the trace");
+            return;
+        }
         const std::string place = is_newest_place() ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report breakdown,kernels" : " --wide"));
         if (has_gpu_work_) complain("         prof diagnose" + place + "    (what to change, and what it would gain)");
@@ -228,6 +234,7 @@ private:
     std::vector<const report_kind*> kinds_;
     bool is_one_;
     bool shows_screen_ = false;
+    bool has_screen_ = false;  // one of the documents
     report_settings settings_;
     std::unique_ptr<report_writer> writer_;
     capture_remarks remarks_{note_weight::warning};

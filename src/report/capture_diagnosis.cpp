@@ -22,7 +22,7 @@ namespace prof {
 
 namespace {
 
-// The dearest findings.
+// The findings, in their order.
 std::vector<priced_change> dearest_changes(const diagnosis& of) {
     constexpr std::size_t most_places = 3;
     std::vector<priced_change> out;
@@ -49,11 +49,15 @@ std::vector<priced_change> dearest_changes(const diagnosis& of) {
     return out;
 }
 
-priced_changes changes_of(const diagnosis& of) {
+}  // namespace
+
+priced_changes priced_changes_of(const diagnosis& of) {
     return {.dearest = dearest_changes(of),
             .together_ns = of.per_step(of.together_ns),
             .together_share = of.share_of(of.together_ns)};
 }
+
+namespace {
 
 diagnosis diagnosed(const projected_timeline& shown, double least_share, bool may_use_threads,
                     const whole_steps* steps = nullptr, bool is_sample = false) {
@@ -102,7 +106,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
         if (!get().has_steps || get().steps == 0) return {};
-        return changes_of(get());
+        return priced_changes_of(get());
     }
     step_sample sample = sample_steps(data_, of.whole.steps, limits_);
     if (sample.steps.empty()) return {};
@@ -114,7 +118,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     if (priced.steps == 0) return {};
     const std::uint64_t sampled = priced.steps;
     extend_to_all(priced, of.whole.steps);
-    priced_changes out = changes_of(priced);
+    priced_changes out = priced_changes_of(priced);
     out.sampled = sampled;
     return out;
 }

@@ -288,8 +288,10 @@ std::optional<table> run_table(const mean_step& of, const projected_timeline& sh
                    {"", "% of run", quantity::share},
                    {"", has_gpu ? "GPU" : "", quantity::time_ns},
                    {"", has_gpu ? "ops" : "", quantity::count, 1}};
-    constexpr double seconds = 1e10;
-    out.step_ns = seconds;
+    constexpr double second = 1e9;
+    constexpr double in_seconds = 1e10;
+    const auto recorded_ns = static_cast<double>(run->recorded_ns);
+    out.step_ns = recorded_ns < second ? recorded_ns : in_seconds;
     const auto add = [&](std::string name, std::uint64_t steps, std::int64_t ns, std::size_t part) {
         if (ns == 0 && op_counts[part] == 0) return;
         out.rows.push_back({std::move(name), steps == 0 ? blank_cell() : table_cell(steps), ns,

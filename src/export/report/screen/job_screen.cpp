@@ -18,6 +18,7 @@
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "export/report/gain_words.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "export/report/screen/screen_numbers.hpp"
 
@@ -180,7 +181,7 @@ private:
         std::set<std::string> hosts;
         for (const member& each : members_) {
             hosts.insert(each.document->capture.process.host);
-            const std::vector<std::string>& names = each.document->capture.process.gpus;
+            const std::vector<std::string>& names = each.document->capture.process.used_gpus;
             gpus[names.empty() || names.front().empty() ? "GPU" : names.front()] += each.answer->where->devices;
         }
         std::string right_text = fmt::format("{} {}", members_.size(),
