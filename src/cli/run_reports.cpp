@@ -216,7 +216,7 @@ private:
 
     void print_next() const {
         if (shows_screen_) return;  // the screen has it
-        if (shows_tables() && has_screen_) {
+        if (shows_tables() && has_screen_ && is_one_) {
             if (options_.exports.trace && exported_ != 0) complain("https://ui.perfetto.dev opens the trace");
             return;
         }

@@ -123,11 +123,43 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     return out;
 }
 
+namespace {
+
+// The column of the table of a step whose time the change would remove; `other`: none.
+step_column column_of(std::string_view rule) noexcept {
+    if (rule == "launch_bound") return step_column::launches;
+    if (rule == "host_code" || rule == "data_loader") return step_column::cpu_code;
+    if (rule == "synchronization" || rule == "blocking_copies") return step_column::syncs;
+    if (rule == "pageable_copies") return step_column::unpinned_copies;
+    if (rule == "allocation") return step_column::memory_calls;
+    if (rule == "compilation" || rule == "graph_capture") return step_column::compilation;
+    return step_column::other;
+}
+
+// Says of each change whether it gains more than its column has.
+void compare_with(const step_table& where, priced_changes& changes) {
+    constexpr double much = 0.05;  // of a step
+    if (where.devices == 0 || where.steps == 0) return;
+    const double count = static_cast<double>(where.steps) * where.devices;
+    for (priced_change& change : changes.dearest) {
+        const step_column column = column_of(change.rule);
+        if (column == step_column::other) continue;
+        std::int64_t column_ns = 0;
+        for (const step_table_row& row : where.rows) column_ns += row.of(column);
+        const double more_ns = change.gain_ns - static_cast<double>(column_ns) / count;
+        change.is_on_cpu = more_ns > much * static_cast<double>(where.wall_ns) / count;
+    }
+}
+
+}  // namespace
+
 void capture_diagnosis::add_gains(report_document& document) {
     if (document.capture.selection) return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        if (answer != nullptr && answer->step) answer->gains = gains(*answer->step);
+        if (answer == nullptr || !answer->step) continue;
+        answer->gains = gains(*answer->step);
+        if (answer->gains && answer->where) compare_with(*answer->where, *answer->gains);
     }
 }
 

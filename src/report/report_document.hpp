@@ -75,6 +75,8 @@ struct priced_change {
     std::string brief_advice{};
     bool is_rough = false;         // confidence is low
     bool changes_results = false;  // of the program
+    // Much more than the GPU is idle for this cause: the CPU gets on sooner although the GPU is busy meanwhile.
+    bool is_on_cpu = false;
 };
 
 // Changes in the order of the findings (sort_findings).

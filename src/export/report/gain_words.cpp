@@ -39,15 +39,19 @@ std::string gain_text(const priced_change& gain, std::size_t width) {
         const std::uint64_t more = gain.more_places + gain.places.size() - named;
         if (more != 0) places += fmt::format(" and {} more", more);
     }
-    const std::string_view mark = gain.is_rough && gain.changes_results ? " (rough; results change)"
-                                  : gain.changes_results                ? " (results change)"
-                                  : gain.is_rough                       ? " (rough)"
-                                                                        : "";
+    std::string mark;
+    const auto add = [&](bool is_so, std::string_view word) {
+        if (is_so) mark.append(mark.empty() ? " (" : "; ").append(word);
+    };
+    add(gain.is_on_cpu, "CPU time");
+    add(gain.is_rough, "rough");
+    add(gain.changes_results, "results change");
+    if (!mark.empty()) mark += ')';
     const std::string noun = beginning_of(gain.noun, width - std::min(width, mark.size()));
     const std::size_t used = display_width(noun) + mark.size();
     constexpr std::size_t least = 8;  // " in a…b"
     places = width >= used + least ? beginning_of(places, width - used) : std::string();
-    return noun + places + std::string(mark);
+    return noun + places + mark;
 }
 
 }  // namespace prof

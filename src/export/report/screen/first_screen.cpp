@@ -120,10 +120,11 @@ public:
         const bool blank_below = take(1) == 1;
         const bool blank_above = take(1) == 1;
         const bool is_whole = layout_.lines == SIZE_MAX;
-        rows += take(table_.all_rows() > rows ? table_.all_rows() - rows : 0);
-        const std::vector<std::string> table = table_.lines(rows + (is_whole ? most_opened : left));
-        const std::size_t opened = table.size() - std::min(table.size(), rows + table_.head_lines() + 1);
-        take(opened);
+        // What large rows consist of comes before small rows: on a screen without end all of them are shown.
+        const std::size_t most_rows = is_whole ? table_.all_rows() + most_opened : rows + left;
+        const std::vector<std::string> table = table_.lines(most_rows, is_whole ? SIZE_MAX : rows);
+        const std::size_t more_rows = table.size() - std::min(table.size(), rows + table_.head_lines() + 1);
+        take(more_rows);
         // What is left then: the advice of further gains, further gains, and an empty line.
         const std::size_t more_advice = gains > 1 ? take(gains - 1) : 0;
         const bool blank_before_next = take(1) == 1;

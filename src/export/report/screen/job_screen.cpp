@@ -105,7 +105,15 @@ public:
             processes.emplace(process.host, process.rank, process.pid);
         }
         is_of_several_ = commands.size() > 1;
-        is_named_by_file_ = is_of_several_ || processes.size() < members_.size();
+        // Two runs, or a restart, have a rank twice.
+        std::set<std::int64_t> ranks;
+        std::size_t with_rank = 0;
+        for (const member& each : members_) {
+            if (!each.document->capture.process.rank) continue;
+            ranks.insert(*each.document->capture.process.rank);
+            ++with_rank;
+        }
+        is_named_by_file_ = is_of_several_ || processes.size() < members_.size() || ranks.size() < with_rank;
         has_hosts_ = hosts.size() > 1;
         for (const member& each : members_) {
             mean_.step_ns += each.step_ns / static_cast<double>(members_.size());
@@ -240,6 +248,10 @@ private:
         }
         if (!has_steps)
             return "Step  not found in all processes: --step-range NAME names one; the table is of all time";
+        if (is_of_several_) {
+            return fmt::format("Step  {} to {}: the means of {} programs, which have a row each", text(least_mean()),
+                               text_with_unit(longest_mean()), members_.size());
+        }
         const std::string count = fewest == most
                                       ? with_thousands(most)
                                       : fmt::format("{} to {}", with_thousands(fewest), with_thousands(most));

@@ -299,7 +299,18 @@ void add_row(screen_row& to, const screen_row& from) {
 
 }  // namespace
 
-std::vector<screen_row> screen_table::choose(std::size_t most) const {
+// Small rows have the lines that opened ones leave.
+std::vector<screen_row> screen_table::choose(std::size_t most, std::size_t named) const {
+    named = std::min({named, most, std::max<std::size_t>(tree_.size(), 1)});
+    std::vector<screen_row> out = choose_once(most, named);
+    while (out.size() < most && named < tree_.size()) {
+        named = std::min(named + (most - out.size()), tree_.size());
+        out = choose_once(most, named);
+    }
+    return out;
+}
+
+std::vector<screen_row> screen_table::choose_once(std::size_t most, std::size_t outermost) const {
     struct line {
         screen_row row;
         const screen_node* node = nullptr;  // null: of a row for others
@@ -316,7 +327,7 @@ std::vector<screen_row> screen_table::choose(std::size_t most) const {
         return out;
     };
     // One line is for all others, where there is no room for each.
-    const std::size_t named = all.size() <= most ? all.size() : std::max<std::size_t>(most, 1) - 1;
+    const std::size_t named = all.size() <= outermost ? all.size() : std::max<std::size_t>(outermost, 1) - 1;
     for (std::size_t i = 0; i < named; ++i) lines.push_back({all[i], &tree_[i]});
     if (lines.size() < all.size()) lines.push_back({fold(all, lines.size(), 0), nullptr, true});
 
@@ -366,8 +377,8 @@ std::vector<screen_row> screen_table::choose(std::size_t most) const {
     return out;
 }
 
-screen_grid screen_table::grid(std::size_t most) const {
-    const std::vector<screen_row> rows = choose(most);
+screen_grid screen_table::grid(std::size_t most, std::size_t named) const {
+    const std::vector<screen_row> rows = choose(most, named);
     screen_row sum;
     sum.cells.resize(columns_.size());
     sum.is_blank.assign(columns_.size(), false);
@@ -524,8 +535,8 @@ private:
 
 }  // namespace
 
-std::vector<std::string> screen_table::lines(std::size_t most) const {
-    return grid_text(grid(most), longest_name(), has_gpu(), layout_).lines();
+std::vector<std::string> screen_table::lines(std::size_t most, std::size_t named) const {
+    return grid_text(grid(most, named), longest_name(), has_gpu(), layout_).lines();
 }
 
 std::vector<bar_part> screen_table::bar_parts() const {

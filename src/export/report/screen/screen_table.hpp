@@ -103,9 +103,10 @@ public:
     // All rows of the outermost level.
     std::size_t all_rows() const noexcept { return tree_.size(); }
     // At most `rows` rows, and the sum. Rows that are left show what rows consist of.
-    screen_grid grid(std::size_t rows) const;
+    // `named`: so many lines are for the outermost level, unless rows are not opened for want of large ones.
+    screen_grid grid(std::size_t rows, std::size_t named = SIZE_MAX) const;
     // The head, at most `rows` rows, and the sum, as lines. Lines that are left show what rows consist of.
-    std::vector<std::string> lines(std::size_t rows) const;
+    std::vector<std::string> lines(std::size_t rows, std::size_t named = SIZE_MAX) const;
     std::size_t head_lines() const noexcept { return has_gpu() ? 2 : 1; }
     // The step as one line, busy by phase, then idle by cause.
     std::string bar() const;
@@ -116,7 +117,8 @@ public:
     bool has_gpu() const noexcept { return of_.devices != 0; }
 
 private:
-    std::vector<screen_row> choose(std::size_t rows) const;
+    std::vector<screen_row> choose(std::size_t rows, std::size_t named) const;
+    std::vector<screen_row> choose_once(std::size_t rows, std::size_t named) const;
     std::vector<screen_row> inside(const screen_node& node, const screen_row& parent) const;
     void fill_cells(const step_table_row& figures, screen_row& row) const;
     void choose_columns();
