@@ -122,9 +122,8 @@ TEST(HeldUpOnce, IsUnevenAndNothingElse) {
                 std::vector<std::string> expected = rules_of(clean);
                 expected.emplace_back(uneven_steps_name);
                 EXPECT_THAT(rules_of(held), UnorderedElementsAreArray(expected)) << where;
-                const auto found = std::find_if(held.findings.begin(), held.findings.end(), [](const finding& each) {
-                    return each.rule == uneven_steps_name;
-                });
+                const auto found = std::find_if(held.findings.begin(), held.findings.end(),
+                                                [](const finding& each) { return each.rule == uneven_steps_name; });
                 ASSERT_NE(found, held.findings.end()) << where;
                 const finding& uneven = *found;
                 // The program takes so much longer.

@@ -4,8 +4,8 @@ time, and that the program does not change.
 
 Usage: modules_test.py <prof> <version of Python>
 """
-import re
 import json
+import re
 import sys
 import unittest
 
