@@ -650,9 +650,7 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
         out.looked.emplace_back(uneven_steps_name);
         return;
     }
-    const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
-                                     [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
-    out.findings.insert(behind, std::move(*uneven));
+    out.findings.push_back(std::move(*uneven));
     out.together_ns = std::min(out.together_ns + excess_ns, out.wall_ns);
 }
 
@@ -783,6 +781,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     const bool may_have_modules = out.has_gpu_work || of.used().has_torch;
     if (!out.path_has_modules && may_have_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
     if (!out.has_steps) out.wall_ns = out.path_ns;
+    sort_findings(out);
     return out;
 }
 
@@ -811,6 +810,7 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
     const std::int64_t gain_ns = uneven ? uneven->gain_ns : 0;
     of.replayed_ns += gain_ns;  // the sample is without these steps
     add_uneven(std::move(uneven), gain_ns, of);
+    sort_findings(of);
 }
 
 }  // namespace prof

@@ -56,6 +56,11 @@ table path_table(const diagnosis& of) {
                    {"module", of.path_has_modules ? "module" : ""},
                    {"mean_ns", "mean", quantity::time_ns},
                    {"share", "share", quantity::share}};
+    if (of.has_steps) {
+        out.step_ns = of.step_ns;
+        out.columns[3].title = "time";
+        out.columns[4].title = "% of step";
+    }
     for (const path_share& share : of.path) out.rows.push_back(from->row(share));
     if (!of.no_modules.empty()) out.notes.push_back(of.no_modules);
     out.shorten = [from](const table&, const shown_limits& limits) {
