@@ -190,10 +190,37 @@ private:
                      std::int64_t start_ns, std::int64_t end_ns) {
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         if (!graph_.events()[index].is_beside) {
-            group.tally.add(step, start_ns, end_ns - start_ns,
-                            cause != idle_cause::launching || !precedes_launch(index));
+            const bool is_counted = cause != idle_cause::launching || !precedes_launch(index);
+            group.tally.add(step, start_ns, end_ns - start_ns, is_counted);
+            const host_event& event = graph_.events()[index];
+            const bool is_last = end_ns == event.start_ns;
+            add_line(group, next_call(index), stack_role::before, !is_last, step, start_ns, end_ns, is_counted);
         }
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
+    }
+
+    // The call at or after an event of its thread; npos: none was found.
+    std::uint32_t next_call(std::uint32_t index) const {
+        constexpr std::uint32_t looked_at = 256;
+        const std::vector<host_event>& events = graph_.events();
+        for (std::uint32_t i = index; i < events.size() && i - index < looked_at; ++i) {
+            if (events[i].thread == events[index].thread && events[i].call != npos) return events[i].call;
+        }
+        return npos;
+    }
+
+    // `is_outer`: the time lies before the ranges that are open at the call, so that the line that has made the call
+    // may be inside of them.
+    void add_line(host_group& group, std::uint32_t call, stack_role role, bool is_outer, std::size_t step,
+                  std::int64_t start_ns, std::int64_t end_ns, bool is_counted) {
+        if (group.cause == idle_cause::launching || call == npos || data_.call_stacks.empty()) return;
+        const std::uint32_t stack = stack_of_call(data_, call, role);
+        const code_line* const line = stack == npos ? nullptr
+                                      : is_outer    ? outer_line(data_, stack)
+                                                    : own_line(data_, stack);
+        if (line == nullptr) return;
+        const auto [found, _] = group.lines.try_emplace(key_of(*line), line_tally{stack, *line});
+        found->second.tally.add(step, start_ns, end_ns - start_ns, is_counted);
     }
 
     // A launch and the time before it are one occurrence.
@@ -227,6 +254,7 @@ private:
         host_group& group = group_of(cause, place, named, direction);
         const bool is_counted = named == event.call;  // a copy and the wait behind it are one occurrence
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns, is_counted);
+        add_line(group, event.call, stack_role::call, false, step, event.start_ns, event.end_ns, is_counted);
         if (copy != nullptr && is_counted) group.bytes += copy->bytes;
         event_change change{.event = index, .work_less_ns = event.work_ns, .waits = false};
         if (copy != nullptr && holds_up) {
@@ -241,6 +269,7 @@ private:
         const host_event& event = graph_.events()[index];
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
+        add_line(group, event.call, stack_role::call, false, step, event.start_ns, event.end_ns, true);
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
 
@@ -324,12 +353,21 @@ host_group host_group::without_changes() const {
             .bytes = bytes,
             .after = after,
             .is_staged = is_staged,
-            .tally = tally};
+            .tally = tally,
+            .lines = lines};
 }
 
 void host_group::add(const host_group& other) {
     bytes += other.bytes;
     tally.add(other.tally);
+    add_lines(lines, other.lines);
+}
+
+void add_lines(line_tallies& to, const line_tallies& more) {
+    for (const auto& [key, each] : more) {
+        const auto [known, is_new] = to.try_emplace(key, each);
+        if (!is_new) known->second.tally.add(each.tally);
+    }
 }
 
 std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many stacks a thread may record: so many in a time, and some at once after a time without. Where it makes more of
-// them than that, chance decides which ones are recorded: a program that repeats itself would otherwise have the same
-// ones recorded again and again.
+// How many stacks a thread may record: so many in a time, and some at once after a time without. What has taken as long
+// as it takes to earn a stack is always recorded, since there cannot be too many of these. Where the thread makes more
+// of the others than it earns, chance decides which ones are recorded: a program that repeats itself would otherwise
+// have the same ones recorded again and again.
 //
 // Used by its own thread only. A few nanoseconds.
 #pragma once
@@ -13,17 +14,19 @@ namespace prof {
 
 class stack_budget {
 public:
-    // Whether the stack at this moment is recorded. `price`: the time in which the thread earns one, in ticks.
-    bool earns(std::uint64_t ticks, std::uint64_t price) noexcept {
+    // Whether the stack at this moment, of what has taken `length`, is recorded. `price`: the time in which the thread
+    // earns one. All in ticks.
+    bool earns(std::uint64_t ticks, std::uint64_t length, std::uint64_t price) noexcept {
+        before_ = spent_until_;
+        if (length >= price) return true;
         price = std::min(price, most_price);
         const std::uint64_t most = most_at_once * price;
         if (ticks - spent_until_ > most) spent_until_ = ticks - most;
         const std::uint64_t earned = ticks - spent_until_;
-        if (earned < price || (earned < most / 2 && !is_drawn())) {
+        if (earned < price || (earned < most / 4 && !is_drawn())) {
             leave_out();
             return false;
         }
-        before_ = spent_until_;
         spent_until_ += price;
         return true;
     }

@@ -27,8 +27,8 @@ std::uint32_t stack_collector::index_of(timeline& out, const std::vector<code_li
         }
     }
     const auto index = static_cast<std::uint32_t>(out.code_stacks.size());
-    out.code_stacks.push_back({static_cast<std::uint32_t>(out.code_lines.size()),
-                               static_cast<std::uint32_t>(frames.size()), depth});
+    out.code_stacks.push_back(
+        {static_cast<std::uint32_t>(out.code_lines.size()), static_cast<std::uint32_t>(frames.size()), depth});
     out.code_lines.insert(out.code_lines.end(), frames.begin(), frames.end());
     by_hash_.emplace(hash, index);
     return index;
@@ -76,16 +76,31 @@ void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_s
 
 const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept {
     const std::span<const code_line> lines = lines_of(data, stack);
-    const auto found =
-        std::find_if(lines.begin(), lines.end(), [](const code_line& each) { return !each.is_library; });
+    const auto found = std::find_if(lines.begin(), lines.end(), [](const code_line& each) { return !each.is_library; });
     if (found != lines.end()) return &*found;
     return lines.empty() ? nullptr : &lines.front();
 }
 
+const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept {
+    const code_line* out = own_line(data, stack);
+    bool is_in_library = false;
+    std::uint32_t next = 0;
+    for (const code_line& each : lines_of(data, stack)) {
+        // Frames that were not recorded are a library's, or lie around an own one.
+        if (each.is_library || each.index != next) is_in_library = true;
+        next = each.index + 1U;
+        if (each.is_library) continue;
+        if (is_in_library) out = &each;
+        is_in_library = false;
+    }
+    return out;
+}
+
 std::uint32_t stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept {
-    const auto found = std::lower_bound(
-        data.call_stacks.begin(), data.call_stacks.end(), std::tuple{call, role},
-        [](const call_stack& each, const auto& wanted) { return std::tuple{each.call, each.role} < wanted; });
+    const auto found = std::lower_bound(data.call_stacks.begin(), data.call_stacks.end(), std::tuple{call, role},
+                                        [](const call_stack& each, const auto& wanted) {
+                                            return std::tuple{each.call, each.role} < wanted;
+                                        });
     const bool is_there = found != data.call_stacks.end() && found->call == call && found->role == role;
     return is_there ? found->stack : npos;
 }

@@ -206,10 +206,10 @@ struct host_wait {
 
 // A frame of a Python stack.
 struct code_line {
-    std::uint32_t name = 0;      // timeline::name(): "function\nfile", as Python has them
-    std::uint32_t line = 0;      // 0: not known
-    std::uint16_t index = 0;     // in the whole stack; 0 is the innermost
-    bool is_library = false;     // of a library's code, and not the program's own
+    std::uint32_t name = 0;   // timeline::name(): "function\nfile", as Python has them
+    std::uint32_t line = 0;   // 0: not known
+    std::uint16_t index = 0;  // in the whole stack; 0 is the innermost
+    bool is_library = false;  // of a library's code, and not the program's own
 
     bool operator==(const code_line&) const = default;
 };
@@ -336,6 +336,9 @@ inline std::span<const code_line> lines_of(const timeline& data, std::uint32_t s
 }
 // The innermost frame of the program's own code; of a stack without any the innermost frame. Null: it has none.
 const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept;
+// Of the program's own code the outermost frame from which it calls a library's: of a training loop, where that calls
+// the model. Without library code between them, and without own code, as own_line().
+const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept;
 // The index of the stack into code_stacks; npos: there is none. Logarithmic.
 std::uint32_t stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
 

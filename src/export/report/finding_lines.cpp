@@ -79,7 +79,7 @@ private:
                                      sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
             lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
-                                         shortened(terminal_safe(part.what), 80), cost_of(part.cost_ns),
+                                         shortened(terminal_safe(text_of(part)), 110), cost_of(part.cost_ns),
                                          times_of(part.count), ms(static_cast<double>(part.longest_ns)),
                                          static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
@@ -88,6 +88,14 @@ private:
         }
         lines_.push_back("   price: " + found.bound);
         for (const std::string& line : found.advice) lines_.push_back("   try: " + line);
+    }
+
+    // "cudaStreamSynchronize, in forward, train.py:57 (train → Tensor.item)".
+    static std::string text_of(const finding_part& part) {
+        std::string out = part.what;
+        if (!part.line.empty()) out += ", " + part.line;
+        if (!part.line.empty() && !part.code.empty()) out += " (" + part.code + ")";
+        return out;
     }
 
     std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }

@@ -83,7 +83,8 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
                                    : 0;
     const std::uint32_t graph = kind == launch_kind::graph ? graph_of_launch(data) : 0;
     const std::uint64_t now = ticks_now();
-    if (is_long_stretch(now - this_thread.latest_call)) note_lines(out, stack_role::before, key, now);
+    const std::uint64_t since_call = now - this_thread.latest_call;
+    if (is_long_stretch(since_call)) note_lines(out, stack_role::before, key, now, since_call);
     this_thread.latest_call = now;
     out.open_api(key, domain, [&](record& r) {
         begin_call_record(r, record_kind::api_enter, domain, now, key);
@@ -97,8 +98,12 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
 }
 
 // The call's return; its slot is reserved.
-void record_exit(producer& out, api_domain domain, std::uint64_t key, std::uint64_t now) noexcept {
-    if (is_long_call(now - this_thread.latest_call)) note_lines(out, stack_role::call, key, now);
+void record_exit(producer& out, api_domain domain, CUpti_CallbackId cbid, std::uint64_t key) noexcept {
+    const std::uint64_t now = ticks_now();
+    const std::uint64_t taken = now - this_thread.latest_call;
+    const bool is_long =
+        kind_of_call(domain, cbid) == launch_kind::kernel ? is_long_launch(taken) : is_long_call(taken);
+    if (is_long) note_lines(out, stack_role::call, key, now, taken);
     this_thread.latest_call = now;
     out.close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, now, key); });
 }
@@ -127,7 +132,7 @@ void record_exit(producer& out, api_domain domain, std::uint64_t key, std::uint6
     if (is_entry) {
         if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
     } else if (out->is_open_api(key, domain)) {
-        record_exit(*out, domain, key, ticks_now());
+        record_exit(*out, domain, cbid, key);
     }
 }
 

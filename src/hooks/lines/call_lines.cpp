@@ -33,8 +33,8 @@ constinit std::atomic<bool> has_rate{false};
 constinit std::atomic<std::uint32_t> odd_walks{0};
 constexpr std::uint32_t most_odd_walks = 8;
 
-// What was found of instructions before: the upper part of each entry is the instruction's identity, then a bit for code
-// of a library, then the line. An entry is one word, so that threads may read and write it at once.
+// What was found of instructions before: the upper part of each entry is the instruction's identity, then a bit for
+// code of a library, then the line. An entry is one word, so that threads may read and write it at once.
 constexpr std::size_t known_line_count = 4096;
 constexpr std::uint64_t library_bit = std::uint64_t{1} << 23;
 constexpr std::uint64_t line_mask = library_bit - 1;
@@ -77,7 +77,8 @@ bool is_of_library(std::string_view file) noexcept {
     if (file.front() == '<') {
         return !file.starts_with("<stdin>") && !file.starts_with("<string>") && !file.starts_with("<ipython-input");
     }
-    return std::any_of(reader.folders.begin(), reader.folders.begin() + static_cast<std::ptrdiff_t>(reader.folder_count),
+    return std::any_of(reader.folders.begin(),
+                       reader.folders.begin() + static_cast<std::ptrdiff_t>(reader.folder_count),
                        [&](std::string_view folder) { return contains(file, folder); });
 }
 
@@ -103,11 +104,12 @@ found_line line_of(const python_frame& frame) noexcept {
     return out;
 }
 
-// Which of a thread's frames are recorded: the innermost ones; the innermost of the program's own code with the one
-// that it has called; and those of the program's own code around it.
+// Which of a thread's frames are recorded: the innermost ones; of the program's own code the innermost with the one
+// that it has called, and the first few around it; and the outermost from which its own code calls a library's, as a
+// training loop does.
 struct frame_choice {
-    static constexpr std::size_t innermost = 6;
-    static constexpr std::size_t most_own = 4;
+    static constexpr std::size_t innermost = 5;
+    static constexpr std::size_t most_own = 3;
 
     std::array<std::uint8_t, most_recorded_frames> indexes{};
     std::array<found_line, most_recorded_frames> lines{};
@@ -124,18 +126,27 @@ static_assert(python_stack::most_frames <= 256);
 frame_choice choose(std::span<const python_frame> frames) noexcept {
     frame_choice out;
     std::size_t own = 0;
+    std::size_t outermost = 0;  // the frame from which own code calls a library's
+    found_line of_outermost;
     found_line inside;
-    for (std::size_t i = 0; i < frames.size() && (i < frame_choice::innermost || own < frame_choice::most_own); ++i) {
+    for (std::size_t i = 0; i < frames.size(); ++i) {
         const found_line line = line_of(frames[i]);
         if (i < frame_choice::innermost) {
             out.add(i, line);
-        } else if (!line.is_library) {
+        } else if (!line.is_library && own < frame_choice::most_own) {
             if (own == 0) out.add(i - 1, inside);
             out.add(i, line);
         }
-        if (!line.is_library) ++own;
+        if (!line.is_library) {
+            ++own;
+            if (i == 0 || inside.is_library) {
+                outermost = i;
+                of_outermost = line;
+            }
+        }
         inside = line;
     }
+    if (own != 0) out.add(outermost, of_outermost);
     return out;
 }
 
@@ -169,7 +180,8 @@ std::string record_lines(bool is_on, std::string_view library_code) {
         std::copy_n(library_code.begin(), bytes, reader.folder_text.begin());
         for (std::string_view rest{reader.folder_text.data(), bytes}; !rest.empty();) {
             const std::size_t end = std::min(rest.find(':'), rest.size());
-            if (end != 0 && reader.folder_count < most_folders) reader.folders[reader.folder_count++] = rest.substr(0, end);
+            if (end != 0 && reader.folder_count < most_folders)
+                reader.folders[reader.folder_count++] = rest.substr(0, end);
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         reader.stack = python_stack(found);
@@ -189,10 +201,12 @@ std::string record_lines(bool is_on, std::string_view library_code) {
     return {};
 }
 
-void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks) noexcept {
+bool is_long_launch(std::uint64_t ticks) noexcept { return ticks >= stack_ticks.load(std::memory_order_relaxed); }
+
+void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks, std::uint64_t length) noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (!has_rate.load(std::memory_order_relaxed)) measure_rate(ticks);
-    if (!out.stacks().earns(ticks, stack_ticks.load(std::memory_order_relaxed))) return;
+    if (!out.stacks().earns(ticks, length, stack_ticks.load(std::memory_order_relaxed))) return;
     std::array<python_frame, python_stack::most_frames> frames;
     bool was_odd = false;
     const std::span<const python_frame> walked = reader.stack.walk(frames, was_odd);
@@ -211,7 +225,8 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
         r.color = chosen.lines[i].line;
         r.category = chosen.indexes[i] | static_cast<std::uint32_t>(walked.size()) << 16;
         r.domain = i == 0 ? left_out : 0;
-        r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) | (chosen.lines[i].is_library ? library_line : 0));
+        r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) |
+                                            (chosen.lines[i].is_library ? library_line : 0));
         out.write(r);
     }
 }

@@ -35,12 +35,15 @@ inline bool is_long_stretch(std::uint64_t ticks) noexcept {
 }
 
 // Begins to record lines, or ends it. Looks for Python in the process, so not for hooks. One thread at a time.
-// `library_code`: parts of paths, with colons between, by which code counts as a library's and not as the program's own.
-// Returns why Python's lines are not recorded; "": they are, or there is no Python.
+// `library_code`: parts of paths, with colons between, by which code counts as a library's and not as the program's
+// own. Returns why Python's lines are not recorded; "": they are, or there is no Python.
 std::string record_lines(bool is_on, std::string_view library_code);
 
 // Records the stack of this thread, if it has one. REQUIRES: `out` is the thread's producer, and it is writing. `key`:
-// that of the call.
-void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks) noexcept;
+// that of the call; `length`: how many ticks the call or the stretch has taken until now, `ticks`.
+void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks, std::uint64_t length) noexcept;
+// Whether even a launch that took so many ticks has a stack. A launch takes long where the GPU's queue is full, which
+// is no flaw of the line.
+bool is_long_launch(std::uint64_t ticks) noexcept;
 
 }  // namespace prof

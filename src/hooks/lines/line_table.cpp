@@ -58,8 +58,8 @@ std::uint32_t line_in_locations(std::span<const std::uint8_t> table, std::int64_
 
 }  // namespace
 
-std::uint32_t line_of_instruction(line_table_format format, std::span<const std::uint8_t> table, std::int32_t first_line,
-                                  std::int32_t unit) noexcept {
+std::uint32_t line_of_instruction(line_table_format format, std::span<const std::uint8_t> table,
+                                  std::int32_t first_line, std::int32_t unit) noexcept {
     if (unit < 0) return shown(first_line);  // it has not begun
     return format == line_table_format::pairs ? line_in_pairs(table, first_line, std::int64_t{2} * unit)
                                               : line_in_locations(table, first_line, unit);

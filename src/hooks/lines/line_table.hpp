@@ -16,7 +16,7 @@ enum class line_table_format : std::uint8_t {
 
 // `unit`: the number of the instruction, in units of two bytes of code. 0: no line is known for it. Linear in the part
 // of the table before it.
-std::uint32_t line_of_instruction(line_table_format format, std::span<const std::uint8_t> table, std::int32_t first_line,
-                                  std::int32_t unit) noexcept;
+std::uint32_t line_of_instruction(line_table_format format, std::span<const std::uint8_t> table,
+                                  std::int32_t first_line, std::int32_t unit) noexcept;
 
 }  // namespace prof

@@ -112,7 +112,7 @@ bool has_published_layout(const python_layout& layout, const void* runtime) noex
     // In words of 8 bytes, as the version 3.13 orders them.
     constexpr std::size_t free_threaded = 2;
     const std::pair<std::size_t, std::size_t> published[] = {
-        {23, layout.frame},      {24, layout.thread_id},   {29, layout.previous},     {30, layout.code},
+        {23, layout.frame},       {24, layout.thread_id},  {29, layout.previous},     {30, layout.code},
         {31, layout.instruction}, {33, layout.owner},      {35, layout.file},         {37, layout.function},
         {38, layout.line_table},  {39, layout.first_line}, {43, layout.instructions},
     };

@@ -102,8 +102,8 @@ const std::byte* python_stack::code_of(const std::byte* frame) const noexcept {
 std::int32_t python_stack::unit_of(const std::byte* frame, const std::byte* code) const noexcept {
     if (layout_->has_frame_objects) return load<std::int32_t>(frame, layout_->instruction);
     const auto* const at = load<const std::byte*>(frame, layout_->instruction);
-    const std::ptrdiff_t bytes = reinterpret_cast<std::intptr_t>(at) -
-                                 reinterpret_cast<std::intptr_t>(code + layout_->instructions);
+    const std::ptrdiff_t bytes =
+        reinterpret_cast<std::intptr_t>(at) - reinterpret_cast<std::intptr_t>(code + layout_->instructions);
     return bytes < 0 || bytes / 2 > most_instructions ? -1 : static_cast<std::int32_t>(bytes / 2);
 }
 
