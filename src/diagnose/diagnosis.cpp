@@ -52,7 +52,7 @@ std::string why_no_modules(const timeline& data, const frameworks& used, bool ha
 
 std::string why_no_lines(const timeline& data) {
     const std::string& notice = data.property("lines_notice");
-    if (!notice.empty()) return fmt::format("lines of the program were not recorded: {}", notice);
+    if (!notice.empty()) return notice;
     if (data.property("lines") == "off") return "lines of the program were not recorded (option lines)";
     if (data.property("lines").empty()) return "lines of the program were not recorded";
     if (data.call_stacks.empty()) return "no line of a Python program was recorded";

@@ -175,7 +175,9 @@ std::string record_lines(bool is_on, std::string_view library_code) {
     }
     if (!is_prepared) {
         const found_python found = find_python();
-        if (found.layout == nullptr) return found.why_not;
+        if (found.layout == nullptr) {
+            return found.why_not.empty() ? std::string() : "lines of the program are not recorded: " + found.why_not;
+        }
         const std::size_t bytes = std::min(library_code.size(), most_folder_bytes);
         std::copy_n(library_code.begin(), bytes, reader.folder_text.begin());
         for (std::string_view rest{reader.folder_text.data(), bytes}; !rest.empty();) {
