@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/helper_thread.hpp"
+#include "hooks/lines/stretch_samples.hpp"
 
 namespace prof {
 namespace {
@@ -287,6 +288,7 @@ bool drain_thread::rounds() {
         if (brings_gpu_records) collector_.ask_for_gpu_records();
         const auto now = std::chrono::steady_clock::now();
         try {
+            sample_stretches();
             write_notes();
             pause = next_pause(pause, collector_.round().fullest);
             // A requester of a sync reads the file and needs the clock and drop counts of this moment.

@@ -25,7 +25,7 @@ struct finding_part {
     std::int64_t longest_at_ns = 0;  // on the timeline's clock
     std::string place{};  // the path of the ranges in which the host was, "forward/loss"; "": none, or GPU time
     // The line of the program, "train.py:57", with its function and what that had called, "train → Tensor.item"; "":
-    // not known. Of a stretch between calls it is the line that ended it, with the next call.
+    // not known. Of a stretch between calls it is the line that ran, by samples, or the line of the next call.
     std::string line{};
     std::string code{};
 };

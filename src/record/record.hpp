@@ -38,7 +38,8 @@ enum class record_kind : std::uint8_t {
     code_line = 18,        // a frame of the Python stack of a call: value = the call's correlation key, name =
                            // "function\nfile", color = the line (0: unknown), category = the frame's index (0: the
                            // innermost) | number of frames << 16, flags = stack_role, with library_line. The frames of
-                           // a stack follow each other. domain: of the first, how many stacks were left out before
+                     // a stack follow each other. domain: how many stacks were left out before (of the first), or as
+                     // stack_role says
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
@@ -91,6 +92,7 @@ enum class sync_kind : std::uint8_t {
 enum class stack_role : std::uint8_t {
     call = 0,    // of the call that returns next: it took long
     before = 1,  // of the call that is entered next: the host ran other code for long before it
+    during = 2,  // of that code: seen while it ran. domain: when, of the time until the call, in 65535ths
 };
 // In the same flags: the code counts as a library's, and not as the program's own.
 inline constexpr std::uint8_t library_line = 0x80;

@@ -41,7 +41,7 @@ void stack_collector::link(timeline& out) {
         for (; call != out.api_calls.end() && call->start_ns == each.call_start_ns; ++call) {
             if (call->correlation != each.correlation || call->thread != each.thread) continue;
             out.call_stacks.push_back(
-                {static_cast<std::uint32_t>(call - out.api_calls.begin()), each.stack, each.role});
+                {static_cast<std::uint32_t>(call - out.api_calls.begin()), each.stack, each.role, each.position});
             break;
         }
     }
@@ -50,27 +50,30 @@ void stack_collector::link(timeline& out) {
     });
 }
 
+bool stack_walk::is_next(const record& r) const noexcept {
+    return !frames_.empty() && r.kind == record_kind::code_line && r.value == correlation_ &&
+           static_cast<stack_role>(r.flags & ~library_line) == role_ &&
+           (r.category & index_mask) > frames_.back().index;
+}
+
 void stack_walk::add(const record& r, timeline& out) {
-    const auto role = static_cast<stack_role>(r.flags & ~library_line);
-    const std::uint32_t index = r.category & index_mask;
-    const bool goes_on = !frames_.empty() && r.value == correlation_ && role == role_ && index > frames_.back().index;
-    if (!goes_on) {
-        frames_.clear();
+    if (frames_.empty()) {
         correlation_ = r.value;
-        role_ = role;
+        role_ = static_cast<stack_role>(r.flags & ~library_line);
         depth_ = r.category >> 16;
-        out.quality.stacks_left_out += r.domain;
+        position_ = role_ == stack_role::during ? r.domain : 0;
+        if (role_ != stack_role::during) out.quality.stacks_left_out += r.domain;
     }
-    if (frames_.size() == most_frames || role > stack_role::before) return;
+    if (frames_.size() == most_frames || role_ > stack_role::during) return;
     frames_.push_back({.name = r.name,
                        .line = r.color,
-                       .index = static_cast<std::uint16_t>(index),
+                       .index = static_cast<std::uint16_t>(r.category & index_mask),
                        .is_library = (r.flags & library_line) != 0});
 }
 
 void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns) {
     if (frames_.empty()) return;
-    to_->add({call_start_ns, correlation_, thread, to_->index_of(out, frames_, depth_), role_});
+    to_->add({call_start_ns, correlation_, thread, to_->index_of(out, frames_, depth_), role_, position_});
     frames_.clear();
 }
 
@@ -96,13 +99,13 @@ const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept 
     return out;
 }
 
-std::uint32_t stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept {
+const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept {
     const auto found = std::lower_bound(data.call_stacks.begin(), data.call_stacks.end(), std::tuple{call, role},
                                         [](const call_stack& each, const auto& wanted) {
                                             return std::tuple{each.call, each.role} < wanted;
                                         });
     const bool is_there = found != data.call_stacks.end() && found->call == call && found->role == role;
-    return is_there ? found->stack : npos;
+    return is_there ? &*found : nullptr;
 }
 
 }  // namespace prof

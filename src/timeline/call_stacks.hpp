@@ -22,6 +22,7 @@ public:
         std::uint32_t thread = npos;
         std::uint32_t stack = npos;
         stack_role role = stack_role::call;
+        std::uint16_t position = 0;
     };
 
     // The index of the stack with these frames in `out`, added if there was none.
@@ -41,7 +42,9 @@ class stack_walk {
 public:
     explicit stack_walk(stack_collector& to) noexcept : to_(&to) {}
 
-    // REQUIRES: the record is a code_line.
+    // Whether the record is the next frame of the stack that was begun.
+    bool is_next(const record& r) const noexcept;
+    // REQUIRES: the record is a code_line, and the next frame or there are none.
     void add(const record& r, timeline& out);
     bool has_frames() const noexcept { return !frames_.empty(); }
     // The frames that were added are a whole stack. `call_start_ns`: of the call whose it is, as far as is known.
@@ -54,6 +57,7 @@ private:
     std::vector<code_line> frames_;
     std::uint64_t correlation_ = 0;
     std::uint32_t depth_ = 0;
+    std::uint16_t position_ = 0;  // of a sample
     stack_role role_ = stack_role::call;
 };
 

@@ -56,7 +56,7 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
 
 void thread_walk::visit(const record& r, std::int64_t ns) {
     now_ns_ = ns;
-    if (stack_.has_frames() && r.kind != record_kind::code_line) finish_stack();
+    if (stack_.has_frames() && !stack_.is_next(r)) finish_stack();
     switch (r.kind) {
         case record_kind::range_push:
             open_range(r);

@@ -224,6 +224,7 @@ struct call_stack {
     std::uint32_t call = npos;   // index into api_calls
     std::uint32_t stack = npos;  // index into code_stacks
     stack_role role = stack_role::call;
+    std::uint16_t position = 0;  // of `during`: when in the stretch before the call, in 65535ths of it
 };
 
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
@@ -339,7 +340,7 @@ const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept;
 // Of the program's own code the outermost frame from which it calls a library's: of a training loop, where that calls
 // the model. Without library code between them, and without own code, as own_line().
 const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept;
-// The index of the stack into code_stacks; npos: there is none. Logarithmic.
-std::uint32_t stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
+// Null: there is none. Logarithmic.
+const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
 
 }  // namespace prof

@@ -73,7 +73,7 @@ async def waiting(chance, depth=0):
 
 def generated(chance):
     name = chance.choice(("f", "é" * chance.randrange(1, 300), "x" * chance.randrange(1, 3000)))
-    code = "\n" * chance.randrange(5000) + f"def made(call, chance):\n    x = [call(chance) for _ in range(2)]\n    return len(x)\n"
+    code = "\n" * chance.randrange(5000) + "def made(call, chance):\n    x = [call(chance) for _ in range(2)]\n    return len(x)\n"
     scope = {}
     exec(compile(code, f"/generated/{name}.py", "exec"), scope)
     made = scope.pop("made")
@@ -119,7 +119,7 @@ def through_exceptions(chance):
 
 
 ACTIONS = (to_the_limit, lambda chance: sum(values(chance)), lambda chance: asyncio.run(waiting(chance)), generated, thread,
-           fork, through_exceptions, lambda chance: gc.collect() and None, lambda chance: sorted([3, 1, 2], key=lambda x: call(chance) or x))
+           fork, through_exceptions, lambda chance: (gc.collect(), None)[1], lambda chance: sorted([3, 1, 2], key=lambda x: call(chance) or x))
 
 
 def action(chance):

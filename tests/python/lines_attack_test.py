@@ -27,7 +27,7 @@ class Attack(unittest.TestCase):
         variables = clean_environment(PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], PYTHONDONTWRITEBYTECODE="1",
                                       PYTHONHASHSEED="1")
         before = (PROF, "run", "-o", "captures", "--export", "none", "--") if profiled else ()
-        done = subprocess.run([*before, python, str(PROGRAM), str(seed)], cwd=folder, env=variables, text=True,
+        done = subprocess.run([*before, python, "-W", "ignore", str(PROGRAM), str(seed)], cwd=folder, env=variables, text=True,
                               capture_output=True, timeout=100)
         own = [line for line in done.stderr.split("\n") if not line.startswith("prof")]
         return done.returncode, done.stdout, own

@@ -145,7 +145,8 @@ private:
             if (kept_.calls[wait.call] != 0) out_.host_waits.push_back({call_[wait.call], at(op_, wait.op)});
         }
         for (const call_stack& each : whole_.call_stacks) {
-            if (kept_.calls[each.call] != 0) out_.call_stacks.push_back({call_[each.call], each.stack, each.role});
+            if (kept_.calls[each.call] != 0)
+                out_.call_stacks.push_back({call_[each.call], each.stack, each.role, each.position});
         }
     }
 

@@ -266,7 +266,7 @@ private:
             out_.host_waits.push_back({calls_.place_of(wait.call), ops_.place_of(wait.op)});
         });
         for_each_wait(whole_.call_stacks, &call_stack::call, calls_, [&](const call_stack& each) {
-            out_.call_stacks.push_back({calls_.place_of(each.call), each.stack, each.role});
+            out_.call_stacks.push_back({calls_.place_of(each.call), each.stack, each.role, each.position});
         });
         for_each_wait(whole_.stream_waits, &stream_wait::op, ops_, [&](const stream_wait& wait) {
             const std::uint32_t waits_for = ops_.place_of(wait.waits_for);

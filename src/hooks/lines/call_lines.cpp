@@ -8,6 +8,8 @@
 
 #include "base/clock.hpp"
 #include "hooks/lines/python_stack.hpp"
+#include "hooks/lines/stretch_samples.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 namespace {
@@ -166,6 +168,33 @@ std::uint32_t name_of(producer& out, const python_frame& frame) noexcept {
     return out.intern({text.data(), size});
 }
 
+// What the drain thread saw of the stretch that began at `since` and ends now.
+void note_sample(producer& out, sample_box& box, std::uint64_t key, std::uint64_t since, std::uint64_t now) noexcept {
+    const stretch_sample* const sample = box.take(since);
+    if (sample == nullptr) return;
+    const std::uint64_t length = std::max<std::uint64_t>(now - since, 1);
+    const std::uint64_t at = std::min(sample->ticks - since, length);
+    const auto position =
+        static_cast<std::uint16_t>(static_cast<double>(at) / static_cast<double>(length) * UINT16_MAX);
+    if (sample->ticks <= now && out.has_much_room_for(sample->count)) {
+        for (std::uint32_t i = 0; i < sample->count; ++i) {
+            const sampled_line& line = sample->lines[i];
+            record r;
+            r.kind = record_kind::code_line;
+            r.ticks = now;
+            r.value = key;
+            r.name = out.intern(line.name());
+            r.color = line.line;
+            r.category = line.index | sample->depth << 16;
+            r.domain = position;
+            r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(stack_role::during) |
+                                                (line.is_library ? library_line : 0));
+            out.write(r);
+        }
+    }
+    box.release();
+}
+
 }  // namespace
 
 std::string record_lines(bool is_on, std::string_view library_code) {
@@ -187,6 +216,7 @@ std::string record_lines(bool is_on, std::string_view library_code) {
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         reader.stack = python_stack(found);
+        set_sampled_python(found, is_of_library);
         reader.first_ticks = ticks_now();
         reader.first_ns = clock_ns(CLOCK_MONOTONIC);
         is_prepared = true;
@@ -214,6 +244,10 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
     const std::span<const python_frame> walked = reader.stack.walk(frames, was_odd);
     if (was_odd && odd_walks.fetch_add(1, std::memory_order_relaxed) + 1 >= most_odd_walks) stop_lines();
     if (walked.empty()) return out.stacks().give_back();
+    if (sample_box* const box = sample_box_of(this_thread.latest_call); box != nullptr) {
+        box->offer(reader.stack.this_python_thread());
+        if (role == stack_role::before) note_sample(out, *box, key, ticks - length, ticks);
+    }
     const frame_choice chosen = choose(walked);
     if (!out.has_much_room_for(static_cast<std::uint32_t>(chosen.count))) return out.stacks().leave_out();
     const std::uint16_t left_out = out.stacks().take_left_out();

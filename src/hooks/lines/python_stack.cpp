@@ -9,9 +9,9 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t type_offset = 8;   // of an object
-constexpr std::size_t size_offset = 16;  // of bytes; of a str its length
-constexpr std::size_t bytes_offset = 32;
+constexpr std::size_t type_offset = python_stack::type_offset;
+constexpr std::size_t size_offset = python_stack::size_offset;
+constexpr std::size_t bytes_offset = python_stack::bytes_offset;
 constexpr std::size_t state_offset = 32;  // of a str
 
 constexpr std::int64_t most_instructions = 1 << 24;
@@ -147,21 +147,7 @@ std::uint32_t python_stack::line_of(const python_frame& frame) const noexcept {
 
 std::string_view python_stack::text_of(const std::byte* text, std::span<char> out) const noexcept {
     if (!has_type(text, symbols_.text_type)) return {};
-    const auto state = load<std::uint32_t>(text, state_offset);
-    const std::uint32_t kind = state >> 2 & 7U;
-    const bool is_compact = (state >> 5 & 1U) != 0;
-    const bool is_ascii = (state >> 6 & 1U) != 0;
-    const auto length = load<std::ptrdiff_t>(text, size_offset);
-    if (!is_compact || length < 0 || length > PTRDIFF_MAX / 8) return {};
-    const std::size_t size = std::min(static_cast<std::size_t>(length), out.size());
-    if (is_ascii) {
-        if (kind != 1) return {};
-        return {reinterpret_cast<const char*>(text + layout_->ascii_text), size};
-    }
-    const std::byte* const units = text + layout_->text;
-    if (kind == 1) return encode_all<std::uint8_t>(units, size, out);
-    if (kind == 2) return encode_all<std::uint16_t>(units, size, out);
-    return kind == 4 ? encode_all<std::uint32_t>(units, size, out) : std::string_view{};
+    return text_of_str(*layout_, symbols_.text_type, {text, PTRDIFF_MAX / 2}, out);
 }
 
 std::string_view python_stack::file_of(const python_frame& frame, std::span<char> out) const noexcept {
@@ -197,6 +183,23 @@ std::uint64_t python_stack::identity_of(const python_frame& frame) const noexcep
     add(first);
     add(last);
     return hash;
+}
+
+std::string_view text_of_str(const python_layout& layout, const void* type, std::span<const std::byte> object,
+                             std::span<char> out) noexcept {
+    if (object.size() < layout.text || load<const void*>(object.data(), type_offset) != type) return {};
+    const auto state = load<std::uint32_t>(object.data(), state_offset);
+    const std::uint32_t kind = state >> 2 & 7U;
+    const bool is_compact = (state >> 5 & 1U) != 0;
+    const bool is_ascii = (state >> 6 & 1U) != 0;
+    const auto length = load<std::ptrdiff_t>(object.data(), size_offset);
+    if (!is_compact || length < 0 || (kind != 1 && kind != 2 && kind != 4)) return {};
+    const std::span<const std::byte> units = object.subspan(is_ascii ? layout.ascii_text : layout.text);
+    const std::size_t size = std::min({static_cast<std::size_t>(length), out.size(), units.size() / kind});
+    if (is_ascii) return {reinterpret_cast<const char*>(units.data()), kind == 1 ? size : 0};
+    if (kind == 1) return encode_all<std::uint8_t>(units.data(), size, out);
+    if (kind == 2) return encode_all<std::uint16_t>(units.data(), size, out);
+    return encode_all<std::uint32_t>(units.data(), size, out);
 }
 
 }  // namespace prof

@@ -26,12 +26,15 @@ class python_stack {
 public:
     static constexpr std::size_t most_frames = 192;
     static constexpr std::size_t most_text = 1024;  // bytes of a file name or a function's name
+    // Of an object its type; of bytes and of a str their length; of bytes the first one.
+    static constexpr std::size_t type_offset = 8, size_offset = 16, bytes_offset = 32;
 
     python_stack() = default;
     // REQUIRES: `found` has a layout, which lives for ever.
     explicit python_stack(const found_python& found) noexcept : symbols_(found.symbols), layout_(found.layout) {}
 
     bool is_known() const noexcept { return layout_ != nullptr; }
+    const void* this_python_thread() const noexcept { return symbols_.this_thread(); }
 
     // The frames of this thread, the innermost first; empty if it has none. `was_odd`: the walk ended at something that
     // is no frame.
@@ -58,5 +61,10 @@ private:
     python_symbols symbols_{};
     const python_layout* layout_ = nullptr;
 };
+
+// The text of a str whose first bytes are `object`, as far as they reach; empty if it is no str of the type, or none
+// that can be read. In UTF-8, in `out` or in the object itself.
+std::string_view text_of_str(const python_layout& layout, const void* type, std::span<const std::byte> object,
+                             std::span<char> out) noexcept;
 
 }  // namespace prof
