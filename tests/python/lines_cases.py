@@ -14,7 +14,7 @@ import time
 cuda = ctypes.CDLL(os.environ["FAKE_CUDA"])
 launch = cuda.fake_cuda_launch
 wait = cuda.cudaDeviceSynchronize
-LONG = ctypes.c_uint64(2_000_000)
+LONG = ctypes.c_uint64(10_000_000)
 
 
 class Tensor:
@@ -135,6 +135,18 @@ def stretch():
     time.sleep(0.003)
     launch(b"kernel", ctypes.c_uint64(1000), None)  # after the stretch
     launch(b"kernel", ctypes.c_uint64(1000), None)
+
+
+def slow():
+    time.sleep(0.005)  # slow
+
+
+def slow_function():
+    for _ in range(40):
+        launch(b"kernel", LONG, None)
+        wait()
+        slow()
+        launch(b"kernel", LONG, None)
 
 
 def generated():

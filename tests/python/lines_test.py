@@ -57,7 +57,7 @@ def stacks_of(capture):
         if kind != CODE_LINE:
             latest = None
             continue
-        index, role = category & 0xFFFF, ("call", "before")[flags & ~LIBRARY]
+        index, role = category & 0xFFFF, ("call", "before", "during")[flags & ~LIBRARY]
         if latest is None or latest[0] != (value, role) or index <= latest[1].frames[-1].index:
             latest = ((value, role), Stack(role, category >> 16, []))
             stacks.append(latest[1])
@@ -112,7 +112,8 @@ class Lines(unittest.TestCase):
                                ("run_async", "coroutine"), ("recursion", "deepest"), ("decorated_function", "decorated"),
                                ("thread", "thread"), ("with_statement", "exit")):
                 with self.subTest(case=case):
-                    self.assertEqual(self.waited(python, case).most_common(1)[0][0], line_named(name))
+                    stack = [stack for stack in self.stacks(python, CASES, case) if stack.role == "call"][-1]
+                    self.assertEqual((stack.frames[0].file, stack.frames[0].line), (str(CASES), line_named(name)))
 
     def test_two_lines_of_one_loop_are_told_apart(self):
         for python in self.for_each_python():
@@ -152,6 +153,14 @@ class Lines(unittest.TestCase):
         for python in self.for_each_python():
             found = [stack.frames[0].line for stack in self.stacks(python, CASES, "stretch") if stack.role == "before"]
             self.assertIn(line_named("after the stretch"), found)
+
+    def test_host_code_has_the_line_that_ran(self):
+        for python in self.for_each_python():
+            capture = self.run_program(python, CASES, "slow_function")
+            rows = [row for row in self.report(capture)["rows"] if row["cause"] == "host code"]
+            self.assertEqual(rows[0]["line"].split("/")[-1], f"lines_cases.py:{line_named('slow')}")
+            self.assertGreater(rows[0]["cost_ns"], 0.8 * sum(row["cost_ns"] for row in rows))
+            capture.unlink()
 
     def test_names_that_are_not_ascii_and_long_functions(self):
         for python in self.for_each_python():
