@@ -42,8 +42,10 @@ def two_flaws():
     for _ in range(3):
         launch(b"kernel", LONG, None)
         wait()  # first flaw
+        time.sleep(0.01)  # which the GPU could work through
         launch(b"kernel", LONG, None)
         wait()  # second flaw
+        time.sleep(0.01)
 
 
 def comprehension():

@@ -197,10 +197,12 @@ class Lines(unittest.TestCase):
                 row = rows[f"lines_cases.py:{line_named(name)}"]
                 self.assertGreater(row["cost_ns"], 3 * 1_500_000)
                 self.assertEqual((row["count"], row["code"]), (3, "two_flaws"))
-            places = self.report(capture, "diagnose_places")["rows"]
-            self.assertEqual(len([row for row in places if row["line"] is not None]), 2)
-            finding = self.report(capture, "diagnose")["rows"][0]["finding"]
-            self.assertRegex(finding, r"lines_cases\.py:\d+ and \d+ more$")
+            places = [row["line"] for row in self.report(capture, "diagnose_places")["rows"]
+                      if row["rule"] == "synchronization" and row["line"] is not None]
+            self.assertEqual(len(places), 2)
+            finding, = (row for row in self.report(capture, "diagnose")["rows"] if row["rule"] == "synchronization")
+            self.assertRegex(finding["finding"], r"lines_cases\.py:\d+ and \d+ more$")
+            self.assertEqual([place["line"] for place in finding["places"] if place["line"]], places)
             capture.unlink()
 
 
