@@ -82,8 +82,9 @@ PROF_OPTION(lines, bool, true, on_or_off{},
                      "file and line are recorded"})
 // Parts of paths, with colons between.
 PROF_OPTION(library_code, std::string, "/site-packages/:/dist-packages/:/lib/python3.:/lib64/python3.:/torchinductor_",
-            any_text{},
+            nonempty_text{},
             {.value_name = "PARTS",
+             .accepts = "parts of paths, with colons between",
              .help = "Code in files whose paths contain one of these parts, with colons between, is a library's and "
                      "not the program's own (default: site-packages, dist-packages and Python's own)"})
 PROF_OPTION(fold, fold_rule, {}, fold_words{},

@@ -173,9 +173,9 @@ void note_sample(producer& out, sample_box& box, std::uint64_t key, std::uint64_
     const stretch_sample* const sample = box.take(since);
     if (sample == nullptr) return;
     const std::uint64_t length = std::max<std::uint64_t>(now - since, 1);
-    const std::uint64_t at = std::min(sample->ticks - since, length);
+    const std::uint64_t moment = std::min(sample->ticks - since, length);
     const auto position =
-        static_cast<std::uint16_t>(static_cast<double>(at) / static_cast<double>(length) * UINT16_MAX);
+        static_cast<std::uint16_t>(static_cast<double>(moment) / static_cast<double>(length) * UINT16_MAX);
     if (sample->ticks <= now && out.has_much_room_for(sample->count)) {
         for (std::uint32_t i = 0; i < sample->count; ++i) {
             const sampled_line& line = sample->lines[i];

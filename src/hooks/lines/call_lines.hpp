@@ -4,35 +4,18 @@
 // a thread has at most most_stacks_a_second of them.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "hooks/lines/line_bounds.hpp"
 #include "record/record.hpp"
 #include "ring/producer.hpp"
 
 namespace prof {
 
-inline constexpr std::uint64_t long_call_ns = 20'000;
-inline constexpr std::uint64_t long_stretch_ns = 100'000;
 inline constexpr std::uint32_t most_stacks_a_second = 1000;
 inline constexpr std::uint32_t most_recorded_frames = 12;
-
-// In ticks. UINT64_MAX: no lines are recorded.
-struct line_bounds {
-    std::atomic<std::uint64_t> call{UINT64_MAX};
-    std::atomic<std::uint64_t> stretch{UINT64_MAX};
-};
-inline line_bounds bounds_of_lines;
-
-// Whether what took so many ticks has a stack. relaxed: a plain number.
-inline bool is_long_call(std::uint64_t ticks) noexcept {
-    return ticks > bounds_of_lines.call.load(std::memory_order_relaxed);
-}
-inline bool is_long_stretch(std::uint64_t ticks) noexcept {
-    return ticks > bounds_of_lines.stretch.load(std::memory_order_relaxed);
-}
 
 // Begins to record lines, or ends it. Looks for Python in the process, so not for hooks. One thread at a time.
 // `library_code`: parts of paths, with colons between, by which code counts as a library's and not as the program's

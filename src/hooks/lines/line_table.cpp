@@ -22,13 +22,13 @@ std::uint32_t line_in_pairs(std::span<const std::uint8_t> table, std::int64_t li
 
 constexpr std::uint8_t begins_entry = 0x80;
 
-// The number that begins at `at`, six bits a byte. It ends before the next entry.
-std::uint32_t number_at(std::span<const std::uint8_t> table, std::size_t at) noexcept {
+// The number that begins at `place`, six bits a byte. It ends before the next entry.
+std::uint32_t number_at(std::span<const std::uint8_t> table, std::size_t place) noexcept {
     std::uint32_t number = 0;
-    for (std::uint32_t shift = 0; at < table.size() && shift < 32; ++at, shift += 6) {
-        if ((table[at] & begins_entry) != 0) break;
-        number |= static_cast<std::uint32_t>(table[at] & 0x3F) << shift;
-        if ((table[at] & 0x40) == 0) break;
+    for (std::uint32_t shift = 0; place < table.size() && shift < 32; ++place, shift += 6) {
+        if ((table[place] & begins_entry) != 0) break;
+        number |= static_cast<std::uint32_t>(table[place] & 0x3F) << shift;
+        if ((table[place] & 0x40) == 0) break;
     }
     return number;
 }
@@ -36,22 +36,22 @@ std::uint32_t number_at(std::span<const std::uint8_t> table, std::size_t at) noe
 std::uint32_t line_in_locations(std::span<const std::uint8_t> table, std::int64_t line, std::int64_t unit) noexcept {
     constexpr std::uint32_t first_one_line = 10, last_one_line = 12, no_columns = 13, long_form = 14, no_location = 15;
     std::int64_t end = 0;
-    std::size_t at = 0;
-    while (at < table.size()) {
-        const std::uint32_t head = table[at];
+    std::size_t place = 0;
+    while (place < table.size()) {
+        const std::uint32_t head = table[place];
         if ((head & begins_entry) == 0) return 0;  // it is no line table
         const std::uint32_t form = (head >> 3) & 15U;
         if (form >= first_one_line && form <= last_one_line) {
             line += form - first_one_line;
         } else if (form == no_columns || form == long_form) {
-            const std::uint32_t number = number_at(table, at + 1);
+            const std::uint32_t number = number_at(table, place + 1);
             const auto size = static_cast<std::int64_t>(number >> 1);
             line += (number & 1U) != 0 ? -size : size;
         }
         end += (head & 7U) + 1;
         if (unit < end) return form == no_location ? 0 : shown(line);
-        do ++at;
-        while (at < table.size() && (table[at] & begins_entry) == 0);
+        do ++place;
+        while (place < table.size() && (table[place] & begins_entry) == 0);
     }
     return 0;
 }

@@ -100,8 +100,8 @@ const python_layout* python_layout_of(std::string_view version) noexcept {
     rest.remove_prefix(1);
     const std::size_t digits = rest.find_first_not_of("0123456789");
     if (digits == 0 || (digits != std::string_view::npos && rest[digits] != ' ' && rest[digits] != '+')) return nullptr;
-    for (const python_layout& each : layouts) {
-        if (each.minor == minor) return &each;
+    for (const python_layout& layout : layouts) {
+        if (layout.minor == minor) return &layout;
     }
     return nullptr;
 }
@@ -127,10 +127,10 @@ bool has_published_layout(const python_layout& layout, const void* runtime) noex
 
 found_python find_python() {
     found_python out;
-    python_symbols& of = out.symbols;
-    find(of.version, "Py_GetVersion");
-    if (of.version == nullptr) return out;
-    const std::string version = of.version();
+    python_symbols& symbols = out.symbols;
+    find(symbols.version, "Py_GetVersion");
+    if (symbols.version == nullptr) return out;
+    const std::string version = symbols.version();
     const std::string number = version.substr(0, version.find(' '));
     out.layout = python_layout_of(version);
     if (out.layout == nullptr) {
@@ -138,16 +138,17 @@ found_python find_python() {
         out.why_not = "Python " + number + (is_free_threaded ? ", free-threaded" : "");
         return out;
     }
-    find(of.this_thread, "PyGILState_GetThisThreadState");
-    find(of.is_initialized, "Py_IsInitialized");
-    find(of.code_type, "PyCode_Type");
-    find(of.text_type, "PyUnicode_Type");
-    find(of.bytes_type, "PyBytes_Type");
-    find(of.frame_type, "PyFrame_Type");
-    find(of.runtime, "_PyRuntime");
-    const bool has_all = of.this_thread != nullptr && of.is_initialized != nullptr && of.code_type != nullptr &&
-                         of.text_type != nullptr && of.bytes_type != nullptr && of.frame_type != nullptr;
-    if (!has_all || !has_published_layout(*out.layout, of.runtime)) {
+    find(symbols.this_thread, "PyGILState_GetThisThreadState");
+    find(symbols.is_initialized, "Py_IsInitialized");
+    find(symbols.code_type, "PyCode_Type");
+    find(symbols.text_type, "PyUnicode_Type");
+    find(symbols.bytes_type, "PyBytes_Type");
+    find(symbols.frame_type, "PyFrame_Type");
+    find(symbols.runtime, "_PyRuntime");
+    const bool has_all = symbols.this_thread != nullptr && symbols.is_initialized != nullptr &&
+                         symbols.code_type != nullptr && symbols.text_type != nullptr &&
+                         symbols.bytes_type != nullptr && symbols.frame_type != nullptr;
+    if (!has_all || !has_published_layout(*out.layout, symbols.runtime)) {
         out.layout = nullptr;
         out.why_not = "Python " + number + " is built in a way that is not known";
     }

@@ -37,7 +37,7 @@ bool has_type(const std::byte* object, const void* type) noexcept {
 
 // The character in UTF-8; the number of its bytes.
 std::size_t encode(std::uint32_t character, char* out) noexcept {
-    const auto put = [&](std::size_t at, std::uint32_t byte) { out[at] = static_cast<char>(byte); };
+    const auto put = [&](std::size_t place, std::uint32_t byte) { out[place] = static_cast<char>(byte); };
     if (character < 0x80) {
         put(0, character);
         return 1;
@@ -70,11 +70,11 @@ std::size_t encode_or_restore(std::uint32_t character, char* out) noexcept {
 template <typename TUnit>
 std::string_view encode_all(const std::byte* text, std::size_t length, std::span<char> out) noexcept {
     constexpr std::size_t longest_character = 4;
-    std::size_t at = 0;
-    for (std::size_t i = 0; i < length && at + longest_character <= out.size(); ++i) {
-        at += encode_or_restore(load<TUnit>(text, i * sizeof(TUnit)), out.data() + at);
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < length && size + longest_character <= out.size(); ++i) {
+        size += encode_or_restore(load<TUnit>(text, i * sizeof(TUnit)), out.data() + size);
     }
-    return {out.data(), at};
+    return {out.data(), size};
 }
 
 }  // namespace
@@ -101,9 +101,9 @@ const std::byte* python_stack::code_of(const std::byte* frame) const noexcept {
 
 std::int32_t python_stack::unit_of(const std::byte* frame, const std::byte* code) const noexcept {
     if (layout_->has_frame_objects) return load<std::int32_t>(frame, layout_->instruction);
-    const auto* const at = load<const std::byte*>(frame, layout_->instruction);
+    const auto* const instruction = load<const std::byte*>(frame, layout_->instruction);
     const std::ptrdiff_t bytes =
-        reinterpret_cast<std::intptr_t>(at) - reinterpret_cast<std::intptr_t>(code + layout_->instructions);
+        reinterpret_cast<std::intptr_t>(instruction) - reinterpret_cast<std::intptr_t>(code + layout_->instructions);
     return bytes < 0 || bytes / 2 > most_instructions ? -1 : static_cast<std::int32_t>(bytes / 2);
 }
 

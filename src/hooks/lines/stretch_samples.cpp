@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/clock.hpp"
-#include "hooks/lines/call_lines.hpp"
+#include "hooks/lines/line_bounds.hpp"
 #include "hooks/lines/python_stack.hpp"
 
 namespace prof {
@@ -32,15 +32,15 @@ constinit std::atomic<bool> can_sample{false};
 class own_memory_reader {
 public:
     // So many bytes were read; fewer if the address is none or memory ends before.
-    std::size_t read(const std::byte* from, void* to, std::size_t size) noexcept {
-        const iovec local{to, size};
-        const iovec remote{const_cast<std::byte*>(from), size};
+    std::size_t read(const std::byte* source, void* copy, std::size_t size) noexcept {
+        const iovec local{copy, size};
+        const iovec remote{const_cast<std::byte*>(source), size};
         const ssize_t done = process_vm_readv(own_, &local, 1, &remote, 1, 0);
         return done < 0 ? 0 : static_cast<std::size_t>(done);
     }
     template <typename TValue>
-    bool read(const std::byte* from, TValue& to) noexcept {
-        return is_plausible(from) && read(from, &to, sizeof to) == sizeof to;
+    bool read(const std::byte* source, TValue& copy) noexcept {
+        return is_plausible(source) && read(source, &copy, sizeof copy) == sizeof copy;
     }
     static bool is_plausible(const std::byte* address) noexcept {
         const auto number = reinterpret_cast<std::uintptr_t>(address);
