@@ -46,6 +46,7 @@ std::vector<std::string> words_of(const option& row) {
 const std::map<std::string_view, std::vector<std::string>> other_texts = {
     {"output_dir", {"/tmp/x", "a b"}},
     {"name", {"train", "a=b"}},
+    {"library_code", {"/opt/:/vendored/"}},
     {"rank", {"0", "007"}},
     {"export", {"summary,trace", "trace,trace"}},
     {"adopt", {"worker*", "pt_autograd_*"}},
