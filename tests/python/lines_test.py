@@ -189,6 +189,15 @@ class Lines(unittest.TestCase):
                               capture_output=True, text=True)
         return json.loads(done.stdout)
 
+    def test_the_trace_has_stacks_as_arguments(self):
+        capture = self.run_program(sys.executable, CASES, "two_flaws")
+        trace = self.folder / "trace.json"
+        subprocess.run([PROF, "export", str(capture), "-o", str(trace)], check=True, capture_output=True)
+        events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+        stacks = [event["args"]["stack"] for event in events if "stack" in event.get("args", {})]
+        flaw = f"lines_cases.py:{line_named('first flaw')} two_flaws"
+        self.assertEqual(len([stack for stack in stacks if stack.endswith(flaw)]), 3)
+
     def test_findings_end_at_lines(self):
         for python in self.for_each_python():
             capture = self.run_program(python, CASES, "two_flaws")
