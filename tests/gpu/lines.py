@@ -8,8 +8,8 @@
 BUILD: a build folder with bin/prof and lib/libprof.so. Prints PASS or FAIL a check, and at last for all. Exits with 77
 without a GPU and PyTorch.
 
-A flaw's line ends with a comment, `seeded` or the flaw's own name. Of host code the line is that of the next CUDA call, or one in
-the code itself (docs/reference/diagnose.md); both are seeded lines of those flaws.
+A flaw's line ends with a comment, the flaw's name. Of host code the line is one of those that ran, or that of the next CUDA
+call (docs/reference/diagnose.md); they are all marked.
 """
 import ctypes
 import json
