@@ -38,8 +38,8 @@ enum class record_kind : std::uint8_t {
     code_line = 18,        // a frame of the Python stack of a call: value = the call's correlation key, name =
                            // "function\nfile", color = the line (0: unknown), category = the frame's index (0: the
                            // innermost) | number of frames << 16, flags = stack_role, with library_line. The frames of
-                     // a stack follow each other. domain: how many stacks were left out before (of the first), or as
-                     // stack_role says
+    // a stack follow each other. domain: how many stacks were left out before (of the first), or as
+    // stack_role says
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
