@@ -91,7 +91,7 @@ private:
                                      sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
             lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
-                                         shortened(terminal_safe(shown_part(part, of_.has_steps)), 80),
+                                         shortened(terminal_safe(shown_part(part, of_.has_steps) + line_of(part)), 110),
                                          cost_of(part.cost_ns), times_of(part.count),
                                          ms(static_cast<double>(part.longest_ns)),
                                          static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
@@ -106,6 +106,12 @@ private:
     std::string ms(double ns) const { return unit_.with_unit(unit_.quanta(ns)); }
     std::string price(std::int64_t total_ns) const {
         return fmt::format("{}{} ({})", ms(of_.per_step(total_ns)), a_step(of_), percent_of(of_.share_of(total_ns)));
+    }
+
+    // ", train.py:57 (train → Tensor.item)"; empty: the line is not known.
+    static std::string line_of(const finding_part& part) {
+        if (part.line.empty()) return {};
+        return ", " + part.line + (part.code.empty() ? "" : " (" + part.code + ")");
     }
 
     std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }
