@@ -229,6 +229,7 @@ typedef struct prof_report prof_report;
  *     steps=A:B, skip_first=N, from=TIME, to=TIME, step_range=NAME    likewise, steps and times
  *     sort=COLUMN, limit=N      of lists: their order, and the first N rows
  *     rows=N, depth=N           of tables for people only: N rows at most, or all; none deeper than N
+ *     whole_run=1               of formats for people: tables of all that was recorded, not of one step
  *     width=N                   of the format "table" only: cells in a line (default: 150)
  *
  * NULL with prof_last_error for a name or setting that does not exist, for a part of which the capture has nothing, or

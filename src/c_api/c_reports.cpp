@@ -75,6 +75,7 @@ prof_cell_type usual_type(quantity holds) noexcept {
         case quantity::flag:
             return PROF_CELL_BOOLEAN;
         case quantity::number:
+        case quantity::mean_count:
         case quantity::share:
         case quantity::percent:
             return PROF_CELL_REAL;
@@ -93,6 +94,7 @@ prof_unit unit_of_quantity(quantity holds) noexcept {
         case quantity::text:
         case quantity::flag:
         case quantity::number:
+        case quantity::mean_count:
             return PROF_UNIT_NONE;
         case quantity::identity:
             return PROF_UNIT_IDENTITY;
@@ -169,7 +171,13 @@ std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind
 std::string rendered(const prof_report& report, const report_format& format) {
     const std::unique_ptr<report_writer> writer =
         format.make({.layout = {.width = report.settings.width, .shown = report.settings.shown}});
-    writer->add(report.document);
+    if (format.is_for_people && !report.settings.is_of_whole_run) {
+        report_settings settings = report.settings;
+        settings.of_a_step = true;
+        writer->add(make_reports(report.read->data, report.read->path, settings, std::span(&report.kind, 1)));
+    } else {
+        writer->add(report.document);
+    }
     return writer->text();
 }
 

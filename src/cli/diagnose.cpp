@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -31,9 +32,17 @@ accepted_values percentage() {
             [](const std::string& text) { return percent_of_step(text).has_value(); }};
 }
 
-// Of a step. Findings stand dearest first.
+// Null: nothing was found.
+const finding* dearest(const diagnosis& found) {
+    const auto largest = std::max_element(found.findings.begin(), found.findings.end(),
+                                          [](const finding& a, const finding& b) { return a.gain_ns < b.gain_ns; });
+    return largest == found.findings.end() ? nullptr : &*largest;
+}
+
+// Of a step.
 double largest_gain_share(const diagnosis& found) {
-    return found.findings.empty() ? 0 : found.share_of(found.findings.front().gain_ns);
+    const finding* const largest = dearest(found);
+    return largest == nullptr ? 0 : found.share_of(largest->gain_ns);
 }
 
 // Why nothing was examined; "": something was.
@@ -130,7 +139,7 @@ bool diagnose_command::fails(const timeline& data, const std::string& file, cons
     if (largest_gain_share(found) <= limit) return false;
     complaint =
         fmt::format("{}: what --above leaves out would gain more than --fail-above {}: {}: up to {:.2f} % of a step",
-                    file, fail_above_, terminal_safe(found.findings.front().title), 100 * largest_gain_share(found));
+                    file, fail_above_, terminal_safe(dearest(found)->title), 100 * largest_gain_share(found));
     return true;
 }
 

@@ -69,6 +69,12 @@ report_command::report_command(command_arguments& arguments) {
         .value("STYLE")
         .group(title_of_tables);
     part_.add_to(arguments);
+    arguments
+        .add_flag(
+            "--whole-run", whole_run_,
+            "Tables of all that was recorded, added up. Without it text, Markdown and HTML have them of one step, "
+            "the mean of those that count; CSV and JSON have sums")
+        .group(title_of_tables);
     flags_.add_to(arguments);
     const option& fold = *find_option("fold");
     const auto parse_fold = [this, &fold](const std::string& text) { return fold.parse(options_, text); };
@@ -133,6 +139,7 @@ int report_command::operator()() const {
     settings.flops_per_step = positive(flops_per_step_);
     settings.shown = {.rows = options_.rows, .deepest = depth_};
     if (output_.format().is_for_people) settings.most_rows = settings.shown.rows;
+    settings.of_a_step = output_.format().is_for_people && !whole_run_;
     settings.projected.fold = options_.fold;
     if (no_fold_) settings.projected.fold.mode = fold_mode::none;
     settings.projected.attribution = flags_.options();

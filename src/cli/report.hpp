@@ -31,6 +31,7 @@ private:
 
     std::vector<std::string> files_;
     std::vector<std::string> reports_;  // none: the default
+    bool whole_run_ = false;
     bool full_ = false;
     report_output output_;
     std::string kernel_names_ = "full";

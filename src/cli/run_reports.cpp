@@ -25,6 +25,7 @@
 #include "export/capture_files/exports.hpp"
 #include "export/chrome/chrome_trace.hpp"
 #include "export/report/report_text.hpp"
+#include "export/report/screen/first_screen.hpp"
 #include "options/plans.hpp"
 #include "report/make_reports.hpp"
 
@@ -49,6 +50,7 @@ public:
         const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
         const bool is_file = !output.file().empty() && output.file() != "-";
         if (output.format().is_for_people) settings_.most_rows = settings_.shown.rows;
+        settings_.of_a_step = output.format().is_for_people;
         shown_limits shown = settings_.shown;
         if (!is_one_ && kinds_.empty()) shown.deepest = 1;  // `prof report` has the rest
         const bool is_on_terminal = !is_file && isatty(shown_on) == 1;
@@ -76,6 +78,7 @@ public:
             has_gpu_work_ = has_gpu_work_ || !data.ops.empty();
             std::optional<report_document> summary;
             if (needs_summary(data, capture)) summary = summary_of(data, capture.path);
+            if (summary) has_screen_ = has_screen_ || has_first_screen(*summary);
             if (has_tables()) writer_->add(kinds_.empty() ? *summary : reports_of(data, capture.path));
             if (!shows_tables()) remarks_.add(data, capture.path);
             // The table of one capture comes before its trace, which takes longer.
@@ -149,6 +152,15 @@ private:
         return out;
     }
 
+    // The file is for people, whatever is printed.
+    report_document summary_for_people(const timeline& data, const run_capture& capture,
+                                       const report_document& summary) const {
+        if (settings_.of_a_step) return summary;
+        report_settings settings = settings_;
+        settings.of_a_step = true;
+        return make_summary(data, capture.path, settings);
+    }
+
     void print_tables() {
         if (!has_tables()) return;
         const std::string text = writer_->text();
@@ -165,7 +177,8 @@ private:
 
     void export_files(const timeline& data, const run_capture& capture, const std::optional<report_document>& summary) {
         if (!has_files(data, capture)) return;
-        if (options_.exports.summary) write_summary(*summary, capture.path, settings_.shown);
+        if (options_.exports.summary)
+            write_summary(summary_for_people(data, capture, *summary), capture.path, settings_.shown);
         if (options_.exports.trace) {
             const std::string trace = stem_of(capture.path) + ".trace.json.gz";
             progress_line writing(progress_, "writing " + trace);
@@ -203,6 +216,10 @@ private:
 
     void print_next() const {
         if (shows_screen_) return;  // the screen has it
+        if (shows_tables() && has_screen_ && is_one_) {
+            if (options_.exports.trace && exported_ != 0) complain("https://ui.perfetto.dev opens the trace");
+            return;
+        }
         const std::string place = is_newest_place() ? "" : " " + (paths_.size() == 1 ? paths_.front() : directory_);
         complain("next:    prof report" + place + (has_gpu_work_ ? " --report breakdown,kernels" : " --wide"));
         if (has_gpu_work_) complain("         prof diagnose" + place + "    (what to change, and what it would gain)");
@@ -217,6 +234,7 @@ private:
     std::vector<const report_kind*> kinds_;
     bool is_one_;
     bool shows_screen_ = false;
+    bool has_screen_ = false;  // one of the documents
     report_settings settings_;
     std::unique_ptr<report_writer> writer_;
     capture_remarks remarks_{note_weight::warning};

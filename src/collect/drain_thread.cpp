@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/helper_thread.hpp"
 #include "collect/drain_pause.hpp"
+#include "hooks/lines/stretch_samples.hpp"
 
 namespace prof {
 namespace {
@@ -278,6 +279,7 @@ bool drain_thread::rounds() {
         if (brings_gpu_records) collector_.ask_for_gpu_records();
         const auto now = std::chrono::steady_clock::now();
         try {
+            sample_stretches();
             write_notes();
             const collector::round_result found = collector_.round();
             pause = next_drain_pause(pause, found.fullest, found.has_small_ring);

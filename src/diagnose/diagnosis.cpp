@@ -15,6 +15,7 @@
 
 #include "analysis/modules/module_finder.hpp"
 #include "analysis/modules/module_texts.hpp"
+#include "analysis/projection/code_line_text.hpp"
 #include "analysis/projection/used_frameworks.hpp"
 #include "analysis/quality/capture_notes.hpp"
 #include "base/display_text.hpp"
@@ -47,6 +48,15 @@ std::string why_no_modules(const timeline& data, const frameworks& used, bool ha
     if (!used.has_jax) return {};
     if (!has_scopes) return std::string(no_scopes_text);
     return "the path has no modules: JAX names those of GPU operations, not those of host code (--report modules)";
+}
+
+std::string why_no_lines(const timeline& data) {
+    const std::string& notice = data.property("lines_notice");
+    if (!notice.empty()) return notice;
+    if (data.property("lines") == "off") return "lines of the program were not recorded (option lines)";
+    if (data.property("lines").empty()) return "lines of the program were not recorded";
+    if (data.call_stacks.empty()) return "no line of a Python program was recorded";
+    return {};
 }
 
 // How long the GPU was behind the host at the edges of the steps, which is no time of theirs.
@@ -194,6 +204,7 @@ public:
                                  cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
                              }};
         });
+        add_line_costs();
         for (std::size_t i = 0; i < found_.size(); ++i) {
             found_[i].of.modules = of_findings[i].largest();
             out_.findings.push_back(std::move(found_[i].of));
@@ -573,21 +584,18 @@ private:
         of.gain_ns = price_of(asked, gained, tally.steps);
         if (!matters(of.gain_ns)) return false;
         of.rule = asked.name;
-        of.title = title_of(asked, suspects);
         of.trust = asked.trust;
         if (parts_) of.trust = std::min(of.trust, asked.trust_without_gpu);
         of.bound = parts_ && !asked.bound_without_gpu.empty() ? asked.bound_without_gpu : asked.bound;
         of.noun = asked.noun;
         of.changes_results = asked.changes_results;
-        of.places = suspects.size();
         of.is_of_gpu = suspects.front().is_of_gpu;
         of.advice = advice_of(asked, input_);
         of.brief_advice = brief_advice_of(asked, input_, suspects.front().place);
-        for (const suspect& each : suspects) {
-            if (of.parts.size() == most_parts) break;
-            of.parts.push_back({each.what, each.tally.total_ns, each.tally.count, each.tally.longest_ns,
-                                each.tally.longest_at_ns, each.place});
-        }
+        of.parts = parts_of(suspects);
+        of.places = of.parts.size();
+        if (!of.parts.empty()) of.title = title_of(asked, of.parts.front(), of.places);
+        of.parts.resize(std::min(of.parts.size(), most_parts));
         of.cost_ns = tally.total_ns;
         of.steps = std::min(tally.steps, out_.steps);
         // Between phases there is always some time.
@@ -597,13 +605,104 @@ private:
         return true;
     }
 
+    // Of all of the host's time in the steps, by cause and line. A finding's price is that of a line if nearly all of
+    // its time is that line's.
+    void add_line_costs() {
+        constexpr double nearly_all = 0.9;
+        using key = std::pair<idle_cause, std::uint64_t>;
+        std::map<key, line_tally> lines;
+        for (const host_group& group : input_.host) {
+            step_tally rest = group.tally;
+            for (const auto& [line, of] : group.lines) {
+                const auto [known, is_new] = lines.try_emplace(key{group.cause, line}, of);
+                if (!is_new) known->second.tally.add(of.tally);
+                rest.total_ns -= of.tally.total_ns;
+                rest.count -= std::min(rest.count, of.tally.count);
+            }
+            if (group.lines.empty() || rest.total_ns > 0) lines[key{group.cause, 0}].tally.add(rest);
+        }
+        std::map<key, std::int64_t> gains;
+        for (const priced& each : found_) {
+            for (const suspect& of : each.suspects) {
+                if (of.is_of_gpu) continue;
+                for (const std::uint32_t number : of.groups) {
+                    const host_group& group = input_.host[number];
+                    for (const auto& [line, tally] : group.lines) {
+                        if (static_cast<double>(tally.tally.total_ns) >=
+                            nearly_all * static_cast<double>(each.of.cost_ns)) {
+                            gains[key{group.cause, line}] += each.of.gain_ns;
+                        }
+                    }
+                }
+            }
+        }
+        bool is_any = false;
+        for (const auto& [of, each] : lines) {
+            line_cost& cost = out_.lines.emplace_back();
+            cost.cause = to_string(of.first);
+            cost.cost_ns = each.tally.total_ns;
+            cost.count = each.tally.count;
+            cost.steps = each.tally.steps;
+            cost.longest_ns = each.tally.longest_ns;
+            cost.longest_at_ns = each.tally.longest_at_ns;
+            if (of.second == 0) continue;
+            is_any = true;
+            cost.line = line_text(data_, each.line);
+            cost.code = code_text(data_, each.stack, each.line);
+            cost.stack = stack_text(data_, each.stack);
+            if (const auto found = gains.find(of); found != gains.end()) cost.gain_ns = found->second;
+        }
+        std::stable_sort(out_.lines.begin(), out_.lines.end(),
+                         [](const line_cost& a, const line_cost& b) { return a.cost_ns > b.cost_ns; });
+        out_.stacks_left_out = data_.quality.stacks_left_out;
+        if (!is_any) out_.no_lines = why_no_lines(data_);
+    }
+
+    // The places, each divided by the lines of the program as far as those are known. The dearest first.
+    std::vector<finding_part> parts_of(std::span<const suspect> suspects) const {
+        std::vector<finding_part> out;
+        for (const suspect& each : suspects) {
+            const line_tallies lines = lines_of_suspect(each);
+            step_tally rest = each.tally;
+            for (const auto& [key, of] : lines) {
+                rest.total_ns -= of.tally.total_ns;
+                rest.count -= std::min(rest.count, of.tally.count);
+                out.push_back(part_of(each, of.tally));
+                out.back().line = line_text(data_, of.line);
+                out.back().code = code_text(data_, of.stack, of.line);
+            }
+            if (lines.empty() || rest.total_ns > 0) out.push_back(part_of(each, rest));
+        }
+        std::stable_sort(out.begin(), out.end(),
+                         [](const finding_part& a, const finding_part& b) { return a.cost_ns > b.cost_ns; });
+        return out;
+    }
+
+    static finding_part part_of(const suspect& of, const step_tally& tally) {
+        return {of.what, tally.total_ns, tally.count, tally.longest_ns, tally.longest_at_ns, of.place, {}, {}};
+    }
+
+    // None if its time is not that of its groups.
+    line_tallies lines_of_suspect(const suspect& of) const {
+        line_tallies out;
+        if (of.is_of_gpu) return out;
+        std::int64_t total_ns = 0;
+        for (const std::uint32_t group : of.groups) {
+            add_lines(out, input_.host[group].lines);
+            total_ns += input_.host[group].tally.total_ns;
+        }
+        if (total_ns != of.tally.total_ns) out.clear();
+        return out;
+    }
+
     // "the host runs other code, in forward", "the host waits for the GPU: cudaStreamSynchronize, in forward and 2
-    // more".
-    static std::string title_of(const rule& asked, std::span<const suspect> suspects) {
-        const std::string what = shortened(suspects.front().what, longest_name);
+    // more", with the line.
+    static std::string title_of(const rule& asked, const finding_part& first, std::uint64_t places) {
+        const std::string what = shortened(first.what, longest_name);
         const bool is_place = what.starts_with("in ") || what.starts_with("outside ");
         std::string out = fmt::format("{}{} {}", asked.title, is_place ? "," : ":", what);
-        if (suspects.size() > 1) out += fmt::format(" and {} more", suspects.size() - 1);
+        if (!first.line.empty()) out += ", " + first.line;
+        if (places > 1) out += fmt::format(" and {} more", places - 1);
         return out;
     }
 
@@ -650,9 +749,7 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
         out.looked.emplace_back(uneven_steps_name);
         return;
     }
-    const auto behind = std::find_if(out.findings.begin(), out.findings.end(),
-                                     [&](const finding& each) { return each.gain_ns < uneven->gain_ns; });
-    out.findings.insert(behind, std::move(*uneven));
+    out.findings.push_back(std::move(*uneven));
     out.together_ns = std::min(out.together_ns + excess_ns, out.wall_ns);
 }
 
@@ -783,6 +880,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     const bool may_have_modules = out.has_gpu_work || of.used().has_torch;
     if (!out.path_has_modules && may_have_modules) out.no_modules = why_no_modules(data, of.used(), of.has_scopes());
     if (!out.has_steps) out.wall_ns = out.path_ns;
+    sort_findings(out);
     return out;
 }
 
@@ -803,6 +901,12 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
             extend(part.count);
         }
     }
+    for (line_cost& each : of.lines) {
+        extend(each.cost_ns);
+        extend(each.count);
+        extend(each.steps);
+        extend(each.gain_ns);
+    }
     for (path_share& each : of.path) extend(each.total_ns);
     of.steps = all.size();
     of.wall_ns = total_length(all);
@@ -811,6 +915,7 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
     const std::int64_t gain_ns = uneven ? uneven->gain_ns : 0;
     of.replayed_ns += gain_ns;  // the sample is without these steps
     add_uneven(std::move(uneven), gain_ns, of);
+    sort_findings(of);
 }
 
 }  // namespace prof

@@ -24,6 +24,24 @@ struct finding_part {
     std::int64_t longest_ns = 0;
     std::int64_t longest_at_ns = 0;  // on the timeline's clock
     std::string place{};  // the path of the ranges in which the host was, "forward/loss"; "": none, or GPU time
+    // The line of the program, "train.py:57", with its function and what that had called, "train → Tensor.item"; "":
+    // not known. Of a stretch between calls it is the line that ran, by samples, or the line of the next call.
+    std::string line{};
+    std::string code{};
+};
+
+// What a line of the program costs, by one cause.
+struct line_cost {
+    std::string line{};  // "": the time whose line is not known
+    std::string code{};
+    std::string cause{};       // to_string(idle_cause)
+    std::int64_t cost_ns = 0;  // in all steps
+    std::uint64_t count = 0;
+    std::uint64_t steps = 0;
+    std::int64_t longest_ns = 0;
+    std::int64_t longest_at_ns = 0;
+    std::int64_t gain_ns = 0;  // of all steps: the price of the finding that is this line's alone; 0: it has none
+    std::string stack{};       // one of the stacks, the outermost frame first
 };
 
 struct finding {
@@ -65,10 +83,13 @@ struct diagnosis {
     std::int64_t together_ns = 0;     // the price of all findings at once
     double least_share = 0;           // of a step: what gains less is no finding,
     double least_ns = 0;              // which is so much: of the median step, or of the mean if that is shorter
-    std::vector<finding> findings{};  // dearest first
+    std::vector<finding> findings{};  // in the order of sort_findings()
     std::int64_t path_ns = 0;         // length of the critical path; about wall_ns
     std::int64_t unexplained_ns = 0;  // of the path: waits for a reason that was not recorded
     std::vector<path_share> path{};   // largest first; adds up to path_ns
+    std::vector<line_cost> lines{};   // of the host's time; dearest first
+    std::uint64_t stacks_left_out = 0;
+    std::string no_lines{};  // why none are known; "": some are
     bool path_has_modules = false;
     std::string no_modules{};               // why the path has none; "": it has, or the program can have none
     std::string bound_by{};                 // "kernels (84 % of the critical path), most of all in backward"
@@ -82,6 +103,10 @@ struct diagnosis {
     }
     double share_of(std::int64_t total_ns) const noexcept { return step_ns > 0 ? per_step(total_ns) / step_ns : 0; }
 };
+
+// As they are read: the sure ones first, dearest first, then those that are rough (of low confidence) or change
+// results. The dearest of these comes third at the latest, if it would gain a twentieth of a step.
+void sort_findings(diagnosis& of);
 
 inline constexpr double default_least_share = 0.01;  // of a step: what would gain less is no finding
 

@@ -47,6 +47,7 @@ public:
             find_step(ns + 1);
             if (step_ > 0 && ns < graph_.steps()[step_ - 1].end_ns) add_call(i, graph_.first_step() + step_ - 1);
         }
+        place_stretches();
         return sorted_groups(std::move(groups_));
     }
 
@@ -190,10 +191,121 @@ private:
                      std::int64_t start_ns, std::int64_t end_ns) {
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         if (!graph_.events()[index].is_beside) {
-            group.tally.add(step, start_ns, end_ns - start_ns,
-                            cause != idle_cause::launching || !precedes_launch(index));
+            const bool is_counted = cause != idle_cause::launching || !precedes_launch(index);
+            group.tally.add(step, start_ns, end_ns - start_ns, is_counted);
+            const host_event& event = graph_.events()[index];
+            add_stretch_line(group, index, {step, start_ns, end_ns, is_counted}, end_ns != event.start_ns);
         }
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
+    }
+
+    // The call at or after an event of its thread; npos: none was found.
+    std::uint32_t next_call(std::uint32_t index) const {
+        constexpr std::uint32_t looked_at = 256;
+        const std::vector<host_event>& events = graph_.events();
+        for (std::uint32_t i = index; i < events.size() && i - index < looked_at; ++i) {
+            if (events[i].thread == events[index].thread && events[i].call != npos) return events[i].call;
+        }
+        return npos;
+    }
+
+    struct stretch {
+        std::size_t step = 0;
+        std::int64_t start_ns = 0;
+        std::int64_t end_ns = 0;
+        bool is_counted = true;
+    };
+    // Stretches of a group that ended at one line: those in which the program was seen at a line, by that, and the
+    // others.
+    struct stretches_to_line {
+        line_tally end{};
+        line_tallies seen{};
+        std::uint64_t samples = 0;
+        std::vector<stretch> unseen{};
+    };
+
+    static void add_to(line_tallies& lines, std::uint32_t stack, const code_line& line, const stretch& of) {
+        const auto [found, _] = lines.try_emplace(key_of(line), line_tally{stack, line});
+        found->second.tally.add(of.step, of.start_ns, of.end_ns - of.start_ns, of.is_counted);
+    }
+
+    void add_call_line(host_group& group, std::uint32_t call, const stretch& of) {
+        if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
+        const call_stack* const found = stack_of_call(data_, call, stack_role::call);
+        const code_line* const line = found == nullptr ? nullptr : own_line(data_, found->stack);
+        if (line != nullptr) add_to(group.lines, found->stack, *line, of);
+    }
+
+    // `is_outer`: it lies before the ranges that are open at the call which ended it, so that the line that has made
+    // the call may be inside of them.
+    void add_stretch_line(host_group& group, std::uint32_t index, const stretch& of, bool is_outer) {
+        if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
+        const std::uint32_t call = next_call(index);
+        if (call == npos) return;
+        const call_stack* const end = stack_of_call(data_, call, stack_role::before);
+        const code_line* const end_line = end == nullptr ? nullptr
+                                          : is_outer     ? outer_line(data_, end->stack)
+                                                         : own_line(data_, end->stack);
+        if (end_line == nullptr) return;
+        stretches_to_line& to = stretches_[&group][key_of(*end_line)];
+        if (to.end.stack == npos) to.end = {end->stack, *end_line};
+        const call_stack* const seen = stack_of_call(data_, call, stack_role::during);
+        if (seen != nullptr) {
+            const std::int64_t call_ns = data_.api_calls[call].start_ns;
+            const std::int64_t length_ns = call_ns - latest_call_end(index);
+            const auto seen_ns =
+                call_ns - length_ns +
+                static_cast<std::int64_t>(static_cast<double>(length_ns) * seen->position / UINT16_MAX);
+            const code_line* const line = own_line(data_, seen->stack);
+            if (line != nullptr && seen_ns >= of.start_ns && seen_ns < of.end_ns) {
+                ++to.samples;
+                return add_to(to.seen, seen->stack, *line, of);
+            }
+        }
+        to.unseen.push_back(of);
+    }
+
+    // When the call before returned on the thread.
+    std::int64_t latest_call_end(std::uint32_t index) const {
+        const std::vector<host_event>& events = graph_.events();
+        std::uint32_t before = events[index].before;
+        while (events[before].call == npos && events[before].before != npos) before = events[before].before;
+        return events[before].end_ns;
+    }
+
+    // What was seen in some of the stretches to a line stands for the others: each gets one of these lines, so that in
+    // the end a line has as large a part of them as it has of those that were seen. Else they are of the line itself.
+    void place_stretches() {
+        constexpr std::uint64_t least_samples = 2;
+        for (auto& [group, ends] : stretches_) {
+            for (auto& [_, to] : ends) {
+                if (to.samples < least_samples) {
+                    for (const stretch& each : to.unseen) add_to(group->lines, to.end.stack, to.end.line, each);
+                    add_lines(group->lines, to.seen);
+                    continue;
+                }
+                place_by_samples(*group, to);
+            }
+        }
+    }
+
+    static void place_by_samples(host_group& group, stretches_to_line& to) {
+        double all_ns = 0;
+        for (const auto& [_, of] : to.seen) all_ns += static_cast<double>(of.tally.total_ns);
+        std::map<std::uint64_t, double> given_ns;
+        double sum_ns = 0;
+        line_tallies lines = to.seen;
+        for (const stretch& each : to.unseen) {
+            sum_ns += static_cast<double>(each.end_ns - each.start_ns);
+            const auto lacks_ns = [&](const auto& of) {
+                return sum_ns * static_cast<double>(of.second.tally.total_ns) / all_ns - given_ns[of.first];
+            };
+            const auto next = std::max_element(to.seen.begin(), to.seen.end(),
+                                               [&](const auto& a, const auto& b) { return lacks_ns(a) < lacks_ns(b); });
+            given_ns[next->first] += static_cast<double>(each.end_ns - each.start_ns);
+            add_to(lines, next->second.stack, next->second.line, each);
+        }
+        add_lines(group.lines, lines);
     }
 
     // A launch and the time before it are one occurrence.
@@ -227,6 +339,7 @@ private:
         host_group& group = group_of(cause, place, named, direction);
         const bool is_counted = named == event.call;  // a copy and the wait behind it are one occurrence
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns, is_counted);
+        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, is_counted});
         if (copy != nullptr && is_counted) group.bytes += copy->bytes;
         event_change change{.event = index, .work_less_ns = event.work_ns, .waits = false};
         if (copy != nullptr && holds_up) {
@@ -241,6 +354,7 @@ private:
         const host_event& event = graph_.events()[index];
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
+        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, true});
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
 
@@ -261,6 +375,7 @@ private:
     };
     std::unordered_map<std::uint32_t, staged_copies> staged_;  // by the event before the stretch
     std::map<group_key, host_group> groups_;
+    std::map<host_group*, std::map<std::uint64_t, stretches_to_line>> stretches_;  // by the key of the line
     std::size_t step_ = 0;
 };
 
@@ -324,12 +439,21 @@ host_group host_group::without_changes() const {
             .bytes = bytes,
             .after = after,
             .is_staged = is_staged,
-            .tally = tally};
+            .tally = tally,
+            .lines = lines};
 }
 
 void host_group::add(const host_group& other) {
     bytes += other.bytes;
     tally.add(other.tally);
+    add_lines(lines, other.lines);
+}
+
+void add_lines(line_tallies& to, const line_tallies& more) {
+    for (const auto& [key, each] : more) {
+        const auto [known, is_new] = to.try_emplace(key, each);
+        if (!is_new) known->second.tally.add(each.tally);
+    }
 }
 
 std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait) {

@@ -50,6 +50,17 @@ private:
     std::vector<step_range> in_;  // ascending; no two touch. So there are no more of them than times.
 };
 
+// A line of the program as far as a group's time goes by it. Its key is that of the same line in all parts of a
+// timeline; 0: no line.
+struct line_tally {
+    std::uint32_t stack = npos;  // one in which it is; index into code_stacks
+    code_line line{};
+    step_tally tally{};
+};
+using line_tallies = std::map<std::uint64_t, line_tally>;
+constexpr std::uint64_t key_of(const code_line& line) noexcept { return std::uint64_t{line.name} << 32 | line.line; }
+void add_lines(line_tallies& to, const line_tallies& more);
+
 struct host_group {
     idle_cause cause = idle_cause::host_code;
     std::uint32_t place = 0;    // code_places; of launching and of the data loader its outermost part
@@ -60,6 +71,7 @@ struct host_group {
     std::uint32_t after = 0;    // without calls, outside ranges: host_part::after
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
+    line_tallies lines{};      // of its time where the line is known; none of `launching`
     replay_changes changes{};  // without the group
 
     // Distinguishes groups of all parts of a timeline.

@@ -76,6 +76,17 @@ PROF_OPTION(modules, std::optional<std::uint32_t>, {}, module_depth{},
              .alone = "all",
              .help = "Of a PyTorch program each module's call is recorded, to a DEPTH of the tree of modules if one is "
                      "given: a table of them stands below the summary, and is `prof report --report modules`"})
+PROF_OPTION(lines, bool, true, on_or_off{},
+            {.value_name = "on|off",
+             .help = "on (default): where a Python program waits, allocates, copies or runs other code for long, its "
+                     "file and line are recorded"})
+// Parts of paths, with colons between.
+PROF_OPTION(library_code, std::string, "/site-packages/:/dist-packages/:/lib/python3.:/lib64/python3.:/torchinductor_",
+            nonempty_text{},
+            {.value_name = "PARTS",
+             .accepts = "parts of paths, with colons between",
+             .help = "Code in files whose paths contain one of these parts, with colons between, is a library's and "
+                     "not the program's own (default: site-packages, dist-packages and Python's own)"})
 PROF_OPTION(fold, fold_rule, {}, fold_words{},
             {.value_name = "RULE",
              .negated = "none",

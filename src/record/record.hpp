@@ -35,6 +35,11 @@ enum class record_kind : std::uint8_t {
     graph_node_gone = 16,  // a node of a graph is about to be destroyed: value = its id
     stream_sync = 17,      // an order between streams, or of a stream and the host: flags = sync_kind, value = the
                            // event's handle, name and color = low and high half of the stream's key (synced_stream())
+    code_line = 18,        // a frame of the Python stack of a call: value = the call's correlation key, name =
+                           // "function\nfile", color = the line (0: unknown), category = the frame's index (0: the
+                           // innermost) | number of frames << 16, flags = stack_role, with library_line. The frames of
+    // a stack follow each other. domain: how many stacks were left out before (of the first), or as
+    // stack_role says
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
@@ -82,6 +87,15 @@ enum class sync_kind : std::uint8_t {
     host_event = 2,    // the call whose api_enter is the record before this one waits for the event
     host_stream = 3,   // it waits for the stream
 };
+
+// Which moment a stack is of; in the `flags` of code_line.
+enum class stack_role : std::uint8_t {
+    call = 0,    // of the call that returns next: it took long
+    before = 1,  // of the call that is entered next: the host ran other code for long before it
+    during = 2,  // of that code: seen while it ran. domain: when, of the time until the call, in 65535ths
+};
+// In the same flags: the code counts as a library's, and not as the program's own.
+inline constexpr std::uint8_t library_line = 0x80;
 
 // Whether host time in the call is time that it waits for the GPU, or may be.
 constexpr bool waits(api_class call) noexcept {

@@ -22,7 +22,7 @@ namespace prof {
 
 namespace {
 
-// The dearest findings.
+// The findings, in their order.
 std::vector<priced_change> dearest_changes(const diagnosis& of) {
     constexpr std::size_t most_places = 3;
     std::vector<priced_change> out;
@@ -49,11 +49,15 @@ std::vector<priced_change> dearest_changes(const diagnosis& of) {
     return out;
 }
 
-priced_changes changes_of(const diagnosis& of) {
+}  // namespace
+
+priced_changes priced_changes_of(const diagnosis& of) {
     return {.dearest = dearest_changes(of),
             .together_ns = of.per_step(of.together_ns),
             .together_share = of.share_of(of.together_ns)};
 }
+
+namespace {
 
 diagnosis diagnosed(const projected_timeline& shown, double least_share, bool may_use_threads,
                     const whole_steps* steps = nullptr, bool is_sample = false) {
@@ -102,7 +106,7 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
         if (!get().has_steps || get().steps == 0) return {};
-        return changes_of(get());
+        return priced_changes_of(get());
     }
     step_sample sample = sample_steps(data_, of.whole.steps, limits_);
     if (sample.steps.empty()) return {};
@@ -114,16 +118,48 @@ std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
     if (priced.steps == 0) return {};
     const std::uint64_t sampled = priced.steps;
     extend_to_all(priced, of.whole.steps);
-    priced_changes out = changes_of(priced);
+    priced_changes out = priced_changes_of(priced);
     out.sampled = sampled;
     return out;
 }
+
+namespace {
+
+// The column of the table of a step whose time the change would remove; `other`: none.
+step_column column_of(std::string_view rule) noexcept {
+    if (rule == "launch_bound") return step_column::launches;
+    if (rule == "host_code" || rule == "data_loader") return step_column::cpu_code;
+    if (rule == "synchronization" || rule == "blocking_copies") return step_column::syncs;
+    if (rule == "pageable_copies") return step_column::unpinned_copies;
+    if (rule == "allocation") return step_column::memory_calls;
+    if (rule == "compilation" || rule == "graph_capture") return step_column::compilation;
+    return step_column::other;
+}
+
+// Says of each change whether it gains more than its column has.
+void compare_with(const step_table& where, priced_changes& changes) {
+    constexpr double much = 0.05;  // of a step
+    if (where.devices == 0 || where.steps == 0) return;
+    const double count = static_cast<double>(where.steps) * where.devices;
+    for (priced_change& change : changes.dearest) {
+        const step_column column = column_of(change.rule);
+        if (column == step_column::other) continue;
+        std::int64_t column_ns = 0;
+        for (const step_table_row& row : where.rows) column_ns += row.of(column);
+        const double more_ns = change.gain_ns - static_cast<double>(column_ns) / count;
+        change.is_on_cpu = more_ns > much * static_cast<double>(where.wall_ns) / count;
+    }
+}
+
+}  // namespace
 
 void capture_diagnosis::add_gains(report_document& document) {
     if (document.capture.selection) return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        if (answer != nullptr && answer->step) answer->gains = gains(*answer->step);
+        if (answer == nullptr || !answer->step) continue;
+        answer->gains = gains(*answer->step);
+        if (answer->gains && answer->where) compare_with(*answer->where, *answer->gains);
     }
 }
 

@@ -48,6 +48,9 @@ private:
     std::optional<diagnosis> made_;
 };
 
+// The findings as changes, in their order.
+priced_changes priced_changes_of(const diagnosis& of);
+
 // Adds to the answers of the document what names the capture in a command.
 void add_place(report_document& document);
 

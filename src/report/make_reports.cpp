@@ -2,6 +2,7 @@
 #include "report/make_reports.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "analysis/projection/call_names.hpp"
@@ -12,6 +13,7 @@
 #include "report/capture_diagnosis.hpp"
 #include "report/capture_heading.hpp"
 #include "report/makers.hpp"
+#include "report/mean_step.hpp"
 #include "report/tables/gpu_projection.hpp"
 #include "report/tables/step_estimate.hpp"
 
@@ -46,21 +48,24 @@ void with_report_input(const timeline& data, const std::string& path, const repo
     const timeline& shown = part ? part->data() : data;
     capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection,
                                 settings.may_use_threads);
-    const report_input input{.data = shown,
-                             .capture = path,
-                             .names = settings.names,
-                             .hidden = hidden_domains(shown, settings.projected.attribution.domains),
-                             .projected = settings.projected,
-                             .att = part ? &part->att() : att,
-                             .selected = part ? &*part : nullptr,
-                             .most_rows = settings.most_rows,
-                             .sort = settings.sort,
-                             .limit = settings.limit,
-                             .flops_per_step = settings.flops_per_step,
-                             .call_name = call_names(data),
-                             .diagnosed = &diagnosed,
-                             .may_make_rows_later = may_make_rows_later,
-                             .may_use_threads = settings.may_use_threads};
+    report_input input{.data = shown,
+                       .capture = path,
+                       .names = settings.names,
+                       .hidden = hidden_domains(shown, settings.projected.attribution.domains),
+                       .projected = settings.projected,
+                       .att = part ? &part->att() : att,
+                       .selected = part ? &*part : nullptr,
+                       .most_rows = settings.most_rows,
+                       .sort = settings.sort,
+                       .limit = settings.limit,
+                       .flops_per_step = settings.flops_per_step,
+                       .call_name = call_names(data),
+                       .diagnosed = &diagnosed,
+                       .may_make_rows_later = may_make_rows_later,
+                       .may_use_threads = settings.may_use_threads};
+    std::unique_ptr<const mean_step> step;
+    if (settings.of_a_step) step = mean_step::of(input);
+    input.step = step.get();
     visit(input, diagnosed);
 }
 

@@ -61,6 +61,7 @@ table nvtx_gpu_proj_trace(const report_input& input);
 // diagnosis_tables.cpp
 report_part diagnose_report(const report_input& input);
 report_part diagnose_places_report(const report_input& input);
+report_part lines_report(const report_input& input);
 report_part critical_path_report(const report_input& input);
 
 }  // namespace prof

@@ -32,10 +32,11 @@ struct captured_process {
     std::uint64_t calls = 0;  // of CUDA
     std::uint64_t ops = 0;    // of the GPU
     std::int64_t gpu_sum_ns = 0;
-    std::vector<std::string> gpus{};  // their names; "" of one that is not known
-    std::string part{};               // of the run that was recorded, as windows below
-    std::string state{};              // "" where it ended in good order
-    bool is_forked = false;           // or spawned by Python: a worker of a program
+    std::vector<std::string> gpus{};       // their names; "" of one that is not known
+    std::vector<std::string> used_gpus{};  // those of them that did something
+    std::string part{};                    // of the run that was recorded, as windows below
+    std::string state{};                   // "" where it ended in good order
+    bool is_forked = false;                // or spawned by Python: a worker of a program
 };
 
 // The lines above and below all reports of a capture (capture_notes.hpp).
@@ -74,9 +75,11 @@ struct priced_change {
     std::string brief_advice{};
     bool is_rough = false;         // confidence is low
     bool changes_results = false;  // of the program
+    // Much more than the GPU is idle for this cause: the CPU gets on sooner although the GPU is busy meanwhile.
+    bool is_on_cpu = false;
 };
 
-// The dearest changes, dearest first.
+// Changes in the order of the findings (sort_findings).
 struct priced_changes {
     std::vector<priced_change> dearest{};
     std::uint64_t sampled = 0;  // steps on which the prices rest; 0: all

@@ -19,6 +19,7 @@
 namespace prof {
 
 class capture_diagnosis;
+class mean_step;
 
 struct report_input {
     const timeline& data;
@@ -30,6 +31,9 @@ struct report_input {
     const attribution* att = nullptr;
     // Set if `data` and `att` are those of a part. Headings are of the whole.
     const selected_part* selected = nullptr;
+    // Set where tables for people are of one step. They have the columns of the others, in other places and meanings,
+    // so that the document is of use to people only.
+    const mean_step* step = nullptr;
     // Nobody will ask for more rows of a long list in its own order, so that a maker may leave out the others.
     std::size_t most_rows = SIZE_MAX;
     // Of reports that are lists (report_kind::is_list), in every format; "": each has its own order.

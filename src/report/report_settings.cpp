@@ -88,6 +88,11 @@ constexpr setting own_settings[] = {
      [](settings_in_progress& out, const std::string& value) {
          return set_text(out.settings.selection.to, value, parse_moment);
      }},
+    {"whole_run", "0 or 1",
+     [](settings_in_progress& out, const std::string& value) {
+         out.settings.is_of_whole_run = value == "1";
+         return value == "1" || value == "0";
+     }},
     {"width", "a whole number from 1 to 1000000",
      [](settings_in_progress& out, const std::string& value) {
          return set_number<std::size_t>(out.settings.width, value, 1, widest);

@@ -30,7 +30,9 @@ struct report_settings {
     bool may_use_threads = false;
     bool leaves_out_empty = false;             // people are shown the reports that have rows
     double least_share = default_least_share;  // of a step: what would gain less is no finding
-    // Of formats for people only.
+    // Of formats for people only. With the first, tables of time and of work are of one step, where there are steps.
+    bool of_a_step = false;
+    bool is_of_whole_run = false;  // as the setting whole_run says: then they are not
     shown_limits shown{.rows = 40};
     std::size_t width = 150;  // of a terminal, in cells
 };

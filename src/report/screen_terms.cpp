@@ -43,6 +43,37 @@ constexpr screen_term terms[] = {
     {"Possible gains",
      "How much shorter the mean step would be at most, if the cause were gone: the recorded "
      "dependencies are replayed without it. Gains overlap and do not add up."},
+    {"whole step", "The sum of the rows: one step, as the line Step has it."},
+    {"whole recording", "The same where no step was found: all that was recorded."},
+    {"a step", "Of the mean step, as all times of the screen."},
+    {"each", "Behind the times of Step: what one step is, such as one call of optimizer.step()."},
+    {"mean",
+     "What the steps that count take, added and divided by their number. Means of parts add up to the mean of the "
+     "whole."},
+    {"ranks", "The processes of a job that train one model together. Rank is a process's number among them."},
+    {"Ranks",
+     "How the ranks differ. The one that waits least communicates least: the others wait for it in their "
+     "communication."},
+    {"processes", "Processes of one job that have no rank."},
+    {"programs", "Captures of different programs: each has a row, and nothing is added."},
+    {"unpinned memory",
+     "Memory of the program that is not page-locked. The CPU copies from it piece by piece; with pin_memory=True "
+     "PyTorch's loader uses page-locked memory."},
+    {"CPU time",
+     "A gain that is larger than its column: the CPU gets on sooner although the GPU is busy meanwhile, so that the "
+     "GPU "
+     "has work earlier in a later part of the step."},
+    {"CUDA",
+     "NVIDIA's interface to the GPU. A call of CUDA launches a kernel or a copy, waits for the GPU, or manages "
+     "memory."},
+    {"CUDA graphs",
+     "A sequence of kernels that is recorded once and launched by one call. That takes less CPU time than single "
+     "launches."},
+    {"kernel", "A function that runs on the GPU."},
+    {"FP32", "Numbers of 32 bits. Matrix products of them are slow on GPUs with tensor cores."},
+    {"TF32", "A mode in which matrix products of FP32 numbers keep fewer digits, and are several times faster."},
+    {"NCCL", "NVIDIA's library for communication between GPUs."},
+    {"ms", "Thousandths of a second. us: millionths of a second."},
     {"rough", "A gain of low confidence."},
     {"results change", "What is advised changes the numbers that the program computes."},
 };

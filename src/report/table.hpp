@@ -22,6 +22,7 @@ enum class quantity : std::uint8_t {
     text,
     identity,  // a number that names something: pid, device
     count,
+    mean_count,  // how often something is in a step: it need not be whole
     number,
     time_ns,
     moment_ns,  // a point of time
@@ -120,6 +121,7 @@ struct table {
     bool shows_if_empty = true;             // else people get no table without rows
     std::string instead{};                  // if set, people get this line behind the heading, and no rows
     std::optional<std::int64_t> unit_ns{};  // the time that the unit is chosen for; else the largest of the rows
+    std::optional<double> step_ns{};        // in its place: times are of a step of this length (unit_of_step)
     // What people are shown instead of all rows; empty: all. It must need nothing but the table itself and what it
     // owns.
     std::function<shown_rows(const table& whole, const shown_limits& limits)> shorten{};

@@ -27,6 +27,7 @@
 #include "ring/known_texts.hpp"
 #include "ring/region.hpp"
 #include "ring/spsc_ring.hpp"
+#include "ring/stack_budget.hpp"
 
 namespace prof {
 
@@ -152,6 +153,9 @@ public:
     // not reported then, and if the symbol found no room among the kept names.
     std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
     known_streams& streams() noexcept { return streams_; }
+    stack_budget& stacks() noexcept { return stacks_; }
+    // Whether so many records fit with room to spare for those that matter more.
+    bool has_much_room_for(std::uint32_t count) noexcept { return out_.make_room(count + out_.capacity() / 8); }
     // The cached entry of a symbol; null if there is none.
     const known_texts::entry* known_symbol(const char* symbol, std::uint32_t generation) noexcept {
         const known_texts::entry* const known = generation == symbols_ ? known_.find(symbol) : nullptr;
@@ -240,6 +244,7 @@ private:
     std::uint64_t names_since_ = 0;  // all cached passing names are at or after this position
     region* region_ = nullptr;
     ring_header* ring_ = nullptr;
+    stack_budget stacks_;
     known_streams streams_;
     known_texts known_;
 };

@@ -26,6 +26,7 @@ struct thread_words {
     // `out`'s direct_epoch(), copied here to save a load and a check for null. writing_epoch while the thread is in the
     // middle of a record.
     std::uint32_t direct_epoch = no_direct_epoch;
+    std::uint64_t latest_call = 0;  // in ticks: when the thread's latest CUDA call was entered, or returned
 };
 // Initial-exec: one load and no call into the dynamic linker. All of libprof's variables of this kind take less than
 // 400 bytes of the static TLS block, of which glibc has 1,664 left for libraries that are loaded late.

@@ -12,6 +12,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/recovery/recovery.hpp"
+#include "timeline/call_stacks.hpp"
 #include "timeline/captured_nodes.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/count_drops.hpp"
@@ -154,6 +155,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
     sort_runs(runs);
     start_end_events none;
     std::vector<stream_sync> no_syncs;
+    stack_collector no_stacks;
     const parent_places parents = survey_runs(runs, out.work_parents.size()).parents;
     out.work_parents.resize(out.work_parents.size() + parents.size());
     std::optional<thread_walk> walk;
@@ -166,7 +168,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
         }
         if (!walk && !begins_section) continue;  // its beginning was lost
         uid = run.thread_uid;
-        if (!walk) walk.emplace(out, none, nodes, no_syncs, parents, clock, thread_of(out, uid));
+        if (!walk) walk.emplace(out, none, nodes, no_syncs, no_stacks, parents, clock, thread_of(out, uid));
         for (const record& r : run.records) walk->visit(r);
         run.records = {};
     }
@@ -174,7 +176,8 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
 }
 
 void walk_threads(timeline& out, capture_contents& contents, const name_doubles& doubles, const survey& found,
-                  graph_node_events& nodes, std::vector<stream_sync>& syncs, const tick_clock& clock) {
+                  graph_node_events& nodes, std::vector<stream_sync>& syncs, stack_collector& stacks,
+                  const tick_clock& clock) {
     sort_runs(contents.runs);
     start_end_events events;
     out.work_parents.resize(found.parents.size());
@@ -187,7 +190,7 @@ void walk_threads(timeline& out, capture_contents& contents, const name_doubles&
         const std::uint64_t uid = first->thread_uid;
         const auto last =
             std::find_if(first, contents.runs.end(), [&](const record_run& r) { return r.thread_uid != uid; });
-        threads.emplace_back(thread_walk{out, events, nodes, syncs, found.parents, clock, thread_of(out, uid)},
+        threads.emplace_back(thread_walk{out, events, nodes, syncs, stacks, found.parents, clock, thread_of(out, uid)},
                              contents, doubles, first, last);
         first = last;
     }
@@ -259,7 +262,8 @@ timeline build_timeline(capture_contents contents) {
     take_windows(out, contents, clock);
     graph_node_events nodes;
     std::vector<stream_sync> syncs;
-    walk_threads(out, contents, doubles, found, nodes, syncs, clock);
+    stack_collector stacks;
+    walk_threads(out, contents, doubles, found, nodes, syncs, stacks, clock);
     walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
@@ -267,6 +271,7 @@ timeline build_timeline(capture_contents contents) {
     sort_by(out.marks, &timeline_mark::time_ns);
     out.series = counters_of(out);
     sort_by(out.api_calls, &timeline_api_call::start_ns);
+    stacks.link(out);
     sort_by(out.capture_begins, &capture_begin::time_ns);
     sort_ranges(out);
     // A plan's last window ends with a step, and not with the program.

@@ -39,8 +39,8 @@ bool has_operator_namespace(std::string_view name) noexcept {
 }  // namespace
 
 thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes,
-                         std::vector<stream_sync>& syncs, const parent_places& parents, const tick_clock& clock,
-                         std::uint32_t thread)
+                         std::vector<stream_sync>& syncs, stack_collector& stacks, const parent_places& parents,
+                         const tick_clock& clock, std::uint32_t thread)
     : out_(&out),
       events_(&events),
       nodes_(&nodes),
@@ -49,12 +49,14 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
       clock_(&clock),
       thread_(thread),
       open_(out.open_nodes),
-      torch_open_(out.torch_nodes) {
+      torch_open_(out.torch_nodes),
+      stack_(stacks) {
     has_operators_ = out.property("pytorch") == "ops" || !out.property("modules").empty();
 }
 
 void thread_walk::visit(const record& r, std::int64_t ns) {
     now_ns_ = ns;
+    if (stack_.has_frames() && !stack_.is_next(r)) finish_stack();
     switch (r.kind) {
         case record_kind::range_push:
             open_range(r);
@@ -106,6 +108,9 @@ void thread_walk::visit(const record& r, std::int64_t ns) {
             break;
         case record_kind::stream_sync:
             if (!outside_windows_) add_sync(r);
+            break;
+        case record_kind::code_line:
+            if (!outside_windows_) stack_.add(r, *out_);
             break;
         case record_kind::graph_node_gone:
         case record_kind::none:
@@ -332,6 +337,18 @@ void thread_walk::add_sync(const record& r) {
     const bool is_host = kind == sync_kind::host_event || kind == sync_kind::host_stream;
     if (is_host && entered_ == 0) return;  // the record of its call was lost
     syncs_->push_back({now_ns_, r.value, synced_stream(r), is_host ? entered_ : 0, thread_, calls_, kind});
+}
+
+// The next record is that of the call.
+void thread_walk::finish_stack() {
+    std::int64_t start_ns = now_ns_;
+    if (stack_.role() == stack_role::call) {
+        const auto call = std::find_if(open_calls_.rbegin(), open_calls_.rend(), [&](std::uint32_t each) {
+            return out_->api_calls[each].correlation == stack_.correlation();
+        });
+        if (call != open_calls_.rend()) start_ns = out_->api_calls[*call].start_ns;
+    }
+    stack_.finish(*out_, thread_, start_ns);
 }
 
 void thread_walk::exit_api(const record& r) {

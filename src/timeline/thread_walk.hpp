@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "record/record.hpp"
+#include "timeline/call_stacks.hpp"
 #include "timeline/captured_nodes.hpp"
 #include "timeline/open_stack.hpp"
 #include "timeline/start_end.hpp"
@@ -43,11 +44,11 @@ using parent_places = std::unordered_map<std::uint64_t, std::uint32_t>;
 
 class thread_walk {
 public:
-    // Adds everything to `out`, `events`, `nodes` and `syncs`; `thread` is the thread's index in out.threads. Fills the
-    // elements of out.work_parents that this thread's records define. REQUIRES: out.work_parents has room for all of
-    // `parents`.
+    // Adds everything to `out`, `events`, `nodes`, `syncs` and `stacks`; `thread` is the thread's index in out.threads.
+    // Fills the elements of out.work_parents that this thread's records define. REQUIRES: out.work_parents has room for
+    // all of `parents`.
     thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, std::vector<stream_sync>& syncs,
-                const parent_places& parents, const tick_clock& clock, std::uint32_t thread);
+                stack_collector& stacks, const parent_places& parents, const tick_clock& clock, std::uint32_t thread);
 
     // The time of the thread's next record. Never decreases.
     std::int64_t time_of(const record& next) noexcept { return std::max(now_ns_, clock_->to_ns(next.ticks, at_)); }
@@ -96,6 +97,7 @@ private:
     void enter_api(const record& r);
     void exit_api(const record& r);
     void add_sync(const record& r);
+    void finish_stack();
     void add_graph_node(const record& r);
     void note_parent(const record& r);
     void begin_adoption(const record& r);
@@ -134,8 +136,9 @@ private:
     std::uint32_t work_before_first_ = npos;
     std::uint32_t latest_node_ = npos;  // index into graph_nodes
     std::uint64_t latest_node_id_ = 0;
-    std::uint32_t calls_ = 0;                // number of calls
-    std::uint64_t entered_ = 0;              // the correlation of the api_enter just visited; 0: another record
+    std::uint32_t calls_ = 0;    // number of calls
+    std::uint64_t entered_ = 0;  // the correlation of the api_enter just visited; 0: another record
+    stack_walk stack_;
     std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
     walk_counts counts_;
 };

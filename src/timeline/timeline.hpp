@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -206,6 +207,29 @@ struct host_wait {
     std::uint32_t op = npos;    // index into ops; npos: none that was recorded
 };
 
+// A frame of a Python stack.
+struct code_line {
+    std::uint32_t name = 0;   // timeline::name(): "function\nfile", as Python has them
+    std::uint32_t line = 0;   // 0: not known
+    std::uint16_t index = 0;  // in the whole stack; 0 is the innermost
+    bool is_library = false;  // of a library's code, and not the program's own
+
+    bool operator==(const code_line&) const = default;
+};
+// A distinct stack: some of its frames, the innermost first (docs/reference/capture-format.md).
+struct code_stack {
+    std::uint32_t first = 0;  // index into timeline::code_lines
+    std::uint32_t count = 0;
+    std::uint32_t depth = 0;  // of the whole stack
+};
+// The stack of a call that took long, or of one before which the host ran other code for long.
+struct call_stack {
+    std::uint32_t call = npos;   // index into api_calls
+    std::uint32_t stack = npos;  // index into code_stacks
+    stack_role role = stack_role::call;
+    std::uint16_t position = 0;  // of `during`: when in the stretch before the call, in 65535ths of it
+};
+
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
 struct timeline_window {
     std::int64_t start_ns = 0;
@@ -243,6 +267,7 @@ struct timeline_quality {
     std::uint64_t launches_without_completion = 0;
     std::uint64_t damaged_bytes = 0;      // bytes of the file that were skipped
     std::uint64_t cut_off_bytes = 0;      // bytes of an incomplete chunk at the file's end
+    std::uint64_t stacks_left_out = 0;    // of long calls and stretches: there were too many of them
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
     bool ended = false;                   // the capture was closed properly
     bool died = false;                    // the capture was sealed: its process died, or ended without closing it
@@ -282,6 +307,9 @@ struct timeline {
     std::vector<capture_begin> capture_begins;  // by time_ns; also while nothing was recorded
     std::vector<stream_wait> stream_waits;      // by op
     std::vector<host_wait> host_waits;          // by call
+    std::vector<code_line> code_lines;
+    std::vector<code_stack> code_stacks;
+    std::vector<call_stack> call_stacks;  // by call; at most one of each role
     std::vector<device_record> devices;
     std::vector<timeline_window> windows;  // by start_ns; at least one
     matrix_calls multiplications;          // of a trace of torch.profiler; a part of a timeline has none
@@ -305,5 +333,18 @@ struct timeline {
     // The mangled symbol of a kernel, as CUPTI gave it. REQUIRES: op.kind is kernel.
     std::string_view kernel_symbol(const gpu_op& op) const noexcept { return name(kernels[op.detail].name); }
 };
+
+// The frames of a stack, the innermost first. REQUIRES: `stack` is not npos.
+inline std::span<const code_line> lines_of(const timeline& data, std::uint32_t stack) noexcept {
+    const code_stack& of = data.code_stacks[stack];
+    return {data.code_lines.data() + of.first, of.count};
+}
+// The innermost frame of the program's own code; of a stack without any the innermost frame. Null: it has none.
+const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept;
+// Of the program's own code the outermost frame from which it calls a library's: of a training loop, where that calls
+// the model. Without library code between them, and without own code, as own_line().
+const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept;
+// Null: there is none. Logarithmic.
+const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
 
 }  // namespace prof

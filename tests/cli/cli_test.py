@@ -365,12 +365,14 @@ class Run(CommandLine):
     def test_what_one_types_next_is_named(self):
         result = self.run_stubbed("true")
         (capture,) = self.out.glob("*.prof")
-        self.assertIn(f"prof: next:    prof report {capture} --report breakdown,kernels\n", result.stderr)
+        self.assertRegex(result.stderr, rf"\nnext: prof report \S*{re.escape(capture.name)} --full ")
+        self.assertEqual(result.stderr.count("next:"), 1)
         script = "RANK=1 env true"
         self.assertIn(f"prof: next:    prof report {self.out} ", self.run_stubbed("sh", "-c", script).stderr)
         for options, env in ((["-o", "prof-captures"], {}), ([], {"PROF_OUTPUT_DIR": "elsewhere"}), ([], {})):
             result = self.prof("run", "--library", STUB, *options, "true", env=env)
-            self.assertIn("prof: next:    prof report --report breakdown,kernels\n", result.stderr)
+            self.assertIn("\nnext: prof report --full ", result.stderr)
+            self.assertEqual(result.stderr.count("next:"), 1)
             self.assertIn("newest run: ", self.prof("report", env=env).stderr)
         for options in (["-q"], ["--export", "trace"]):
             self.assertNotIn("next:", self.run_stubbed("true", options=options).stderr)

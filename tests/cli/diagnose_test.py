@@ -84,9 +84,10 @@ class Diagnose(CommandLine):
         found, places, path = self.documents(TRAINER)
         self.assertEqual([found["report"], places["report"], path["report"]], REPORTS)
         gains = [row["gain_ns"] for row in found["rows"]]
-        self.assertEqual(gains, sorted(gains, reverse=True))
+        sure = [row["gain_ns"] for row in found["rows"] if row["confidence"] != "low"]
+        self.assertEqual(sure, sorted(sure, reverse=True))
         self.assertTrue(all(row["gain_share"] >= found["least_share"] for row in found["rows"]))
-        self.assertGreaterEqual(found["together_ns"], gains[0])
+        self.assertGreaterEqual(found["together_ns"], max(gains))
         self.assertLessEqual({row["finding"] for row in places["rows"]}, set(range(1, len(gains) + 1)))
         self.assertAlmostEqual(sum(row["share"] for row in path["rows"]), 1, places=3)
         rules = {row["rule"] for row in found["rows"]}
@@ -175,20 +176,20 @@ class Diagnose(CommandLine):
         for file in (TRAINER, self.by_hand(), self.by_hand(4, name="few.json")):
             text = self.text(file)
             found, places, path = self.documents(file)
-            headings = re.findall(r"^(\d+)\. (.*): up to ([\d.,]+) ms a step \(([\d.]+) % of the step\)\n"
+            headings = re.findall(r"^(\d+)\. (.*): at most ([\d.,]+) ms a step \(([\d.]+) %\)\n"
                                   r"   (\w+) takes ([\d.,]+) ms a step, in ([\d,]+) of ([\d,]+) steps; confidence: (\w+)$",
                                   text, re.MULTILINE)  # fmt: skip
             self.assertEqual(len(headings), len(found["rows"]))
             for number, (shown, row) in enumerate(zip(headings, found["rows"]), 1):
-                self.assertEqual((int(shown[0]), shown[1], shown[4], shown[6], shown[7], shown[8]),
-                                 (number, row["finding"], row["rule"], f"{row['steps']:,}", f"{found['steps']:,}",
-                                  row["confidence"]))  # fmt: skip
+                self.assertEqual((int(shown[0]), shown[4], shown[6], shown[7], shown[8]),
+                                 (number, row["rule"], f"{row['steps']:,}", f"{found['steps']:,}", row["confidence"]))
                 self.assert_rounded(shown[2], row["gain_ns"] / 1e6)
                 self.assert_rounded(shown[3], 100 * row["gain_share"])
                 self.assert_rounded(shown[5], row["cost_ns"] / 1e6)
             parts = re.findall(r"^   - (.*): ([\d.,]+) ms a step, (once|[\d,.]+ times) a step; the longest ([\d.,]+) ms, at ([\d.]+) s$",
                                text, re.MULTILINE)  # fmt: skip
-            self.assertEqual([part[0] for part in parts], [row["place"] for row in places["rows"]])
+            self.assertEqual([part[0] for part in parts],
+                             [row["place"].replace("outside ranges", "in rest of the step") for row in places["rows"]])
             for part, row in zip(parts, places["rows"]):
                 self.assert_rounded("1" if part[2] == "once" else part[2].removesuffix(" times"), row["count"])
                 for shown, value in ((1, row["cost_ns"]), (3, row["longest_ns"])):
@@ -197,9 +198,9 @@ class Diagnose(CommandLine):
             self.assertEqual(re.findall(r"^   price: (.*)$", text, re.MULTILINE), [row["bound"] for row in found["rows"]])
             self.assertEqual(re.findall(r"^   try: (.*)$", text, re.MULTILINE),
                              [line for row in found["rows"] for line in row["advice"]])
-            together = re.search(r"^All of these at once would gain up to ([\d.,]+) ms", text, re.MULTILINE)
+            together = re.search(r"^All together at most ([\d.,]+) ms", text, re.MULTILINE)
             self.assert_rounded(together[1], found["together_ns"] / 1e6)
-            looked = re.search(r"^Looked, and found nothing above 1.0 % of a step: (.*)\.$", text, re.MULTILINE)
+            looked = re.search(r"^Looked, and found nothing above 1 % of a step: (.*)\.$", text, re.MULTILINE)
             self.assertEqual(looked[1].split(", "), found["looked"])
             self.assertEqual(re.findall("^Could not look: (.*)$", text, re.MULTILINE), found["not_looked"])
             self.assertEqual(re.findall("^Note: (.*)$", text, re.MULTILINE), found["remarks"])

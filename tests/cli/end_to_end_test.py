@@ -47,7 +47,7 @@ def check_run(directory):
                   cwd=directory)  # fmt: skip
     assert result.returncode == 3, result
     assert result.stdout == "done\n", result.stdout
-    for words in ("GPU time by range", "forward", "backward", "all GPU work", "prof: capture: ", "prof: trace:   ", "prof: summary: ", "prof: next:    prof report"):
+    for words in ("GPU time of a step, by range", "The whole run", "forward", "backward", "all GPU work", "prof: capture: ", "prof: trace:   ", "prof: summary: ", "next: prof diagnose", "prof: https://ui.perfetto.dev"):
         assert words in result.stderr, result.stderr
     (capture,) = pathlib.Path(directory, "out").glob("*.prof")
     return str(capture)
@@ -173,9 +173,10 @@ def check_steps(directory):
 
     # What the run has shown, a report shows; and of the GPU work in which range nothing is lost.
     shown = prof("report", capture, "--rows", "6", cwd=directory).stdout
-    shown = shown[shown.index("GPU time by range"):]
     folds = [line.strip() for line in shown.splitlines() if "more rows" in line]
     assert [line for line in lines if "more rows" in line] == folds, lines
+    shown = prof("report", capture, "--rows", "6", "--whole-run", cwd=directory).stdout
+    shown = shown[shown.index("GPU time by range"):]
     (fold,) = [line for line in shown.splitlines() if re.match(" *… ", line)]
     kept = [line.split()[0] for line in shown.splitlines() if line.startswith("  ") and line != fold]
     left_out = [row for row in report["rows"] if row["depth"] > 0 and row["name"] not in kept]

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "report/screen_terms.hpp"
 
@@ -68,7 +69,8 @@ report_document document_of(step_table where, std::vector<priced_change> gains =
     report_document out;
     out.capture.command = "/usr/bin/python3 /home/somebody/train.py --fast";
     out.capture.process.ops = 1;
-    out.capture.process.gpus = {"NVIDIA H200"};
+    out.capture.process.gpus = {"NVIDIA H200", "another, of which it has used nothing"};
+    out.capture.process.used_gpus = {"NVIDIA H200"};
     out.parts.push_back({.name = "gpu-projection", .blocks = {std::move(answer)}});
     return out;
 }
@@ -328,11 +330,11 @@ TEST(FirstScreen, JoinsAChildThatIsAllOfItsParent) {
     EXPECT_THAT(lines, Contains(StartsWith("forward: only ")));
 }
 
-TEST(FirstScreen, ShowsSureGainsFirst) {
+TEST(FirstScreen, ShowsGainsInTheOrderOfTheDiagnosis) {
     priced_change rough = change("rough one", 9e6, 0.8);
     rough.is_rough = rough.changes_results = true;
     const report_document document = document_of(
-        small_table(), {rough, change("first", 3e6, 0.3), change("second", 2e6, 0.2), change("third", 1e6, 0.1)});
+        small_table(), {change("first", 3e6, 0.3), change("second", 2e6, 0.2), rough, change("third", 1e6, 0.1)});
     std::vector<std::string> found;
     for (const std::string& line : first_screen(document, {.width = 80, .lines = 24})) {
         if (line.find(" %  ") != std::string::npos && line.starts_with("  ")) found.push_back(line);

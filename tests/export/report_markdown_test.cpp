@@ -81,8 +81,11 @@ TEST(ReportMarkdown, HasOneLineForATableWithoutRows) {
 
 TEST(ReportMarkdown, HasWhatAStepTakes) {
     const std::string text = markdown_of(make_summary(steps_capture(0), {}, {}));
-    EXPECT_THAT(text, HasSubstr("\nStep  "));
-    EXPECT_THAT(text, HasSubstr("\nGPU   busy "));
+    EXPECT_THAT(text, HasSubstr("\n- **Step** 1.000 ms, mean of 3 "));
+    EXPECT_THAT(text, HasSubstr("\n- **GPU** busy 0.700 ms (70 %); idle 0.300 ms (30 %)"));
+    EXPECT_THAT(text, HasSubstr("\n| ms a step | time | % | GPU busy | comm |"));
+    EXPECT_THAT(text, HasSubstr("\n| **whole step** | **1.000** | **100 %** |"));
+    EXPECT_THAT(text, Not(HasSubstr("```")));
 }
 
 TEST(ReportMarkdown, ShortensLongNames) {

@@ -46,6 +46,7 @@ std::vector<std::string> words_of(const option& row) {
 const std::map<std::string_view, std::vector<std::string>> other_texts = {
     {"output_dir", {"/tmp/x", "a b"}},
     {"name", {"train", "a=b"}},
+    {"library_code", {"/opt/:/vendored/"}},
     {"rank", {"0", "007"}},
     {"export", {"summary,trace", "trace,trace"}},
     {"adopt", {"worker*", "pt_autograd_*"}},
@@ -162,8 +163,9 @@ TEST(OptionTable, KeepsTheTextOfPlansAndLists) {
 
 TEST(OptionTable, RefusesABadValueAndChangesNothing) {
     const std::string bad_for_most = "no/such,,value\n";
-    const std::map<std::string_view, std::string> others = {
-        {"output_dir", ""}, {"rings", ""}, {"adopt", ""}, {"step_range", "a@"}, {"nvtx_capture", "@a"}};
+    const std::map<std::string_view, std::string> others = {{"output_dir", ""},   {"library_code", ""},
+                                                            {"rings", ""},        {"adopt", ""},
+                                                            {"step_range", "a@"}, {"nvtx_capture", "@a"}};
     for (const option& row : option_table()) {
         if (row.name == "cupti_library" || row.name == "run_journal") continue;  // any text may be a path
         const auto found = others.find(row.name);

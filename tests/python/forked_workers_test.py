@@ -56,7 +56,7 @@ class ForkedWorkers(unittest.TestCase):
         self.assertEqual(len(recorded), len(made), "the parent has one, and the worker without ranges none")
         died = [made[pid] for pid, (_, notes) in recorded.items() if "without exit handlers" in notes]
         self.assertEqual(died, [30], "the others end their recordings, though they go by os._exit")
-        self.assertEqual(err.count("Host time by range"), 1, err)
+        self.assertEqual(err.count("Host time by range") + err.count("CPU time of a step, by range"), 1, err)
         overview = re.findall(r"^ *(?:\d+|-)  (?:(\d+) x )?forked_program \(worker\) ", err, re.MULTILINE)
         self.assertEqual(sum(int(alike or 1) for alike in overview), sum(1 for count in made.values() if count), err)
 

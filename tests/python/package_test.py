@@ -600,7 +600,7 @@ class Guide(Package):
         in_readme, = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
         done = subprocess.run([sys.executable, "-c", in_readme], env=environment(), capture_output=True, text=True, cwd=self.folder)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, r"(?m)^forward +3 ")
+        self.assertRegex(done.stdout, r"(?m)^forward +1 ")
         blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
         self.assertEqual(len(blocks), 6)
         (self.folder / "run.prof").write_bytes(CAPTURE.read_bytes())

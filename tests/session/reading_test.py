@@ -366,7 +366,7 @@ class Reports(Reading):
             ("kernel_names=long", 'kernel_names: "long" is not accepted; it takes full, short, or mangled'),
             ("output_dir=/tmp", 'a report has no setting "output_dir"; there are adopt, communication, depth, fold, from, '
                                 "kernel_names, limit, nvtx_domain_exclude, nvtx_domain_include, range, rows, skip_first, sort, "
-                                "step_range, steps, to, width"),
+                                "step_range, steps, to, whole_run, width"),
             ("steps=8:3", 'steps: "8:3" is not accepted; it takes steps as A:B (A to B-1), A:, :B or a number'),
             ("skip_first=-1", 'skip_first: "-1" is not accepted; it takes a whole number'),
         ):  # fmt: skip

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "timeline/timeline.hpp"
+
 namespace prof {
 namespace {
 

@@ -144,6 +144,10 @@ private:
         for (const host_wait& wait : whole_.host_waits) {
             if (kept_.calls[wait.call] != 0) out_.host_waits.push_back({call_[wait.call], at(op_, wait.op)});
         }
+        for (const call_stack& each : whole_.call_stacks) {
+            if (kept_.calls[each.call] != 0)
+                out_.call_stacks.push_back({call_[each.call], each.stack, each.role, each.position});
+        }
     }
 
     void copy_marks() {
@@ -298,6 +302,8 @@ timeline frame_of(const timeline& whole, bool is_cut) {
     out.stream_names = whole.stream_names;
     out.places = whole.places;
     out.capture_begins = whole.capture_begins;
+    out.code_lines = whole.code_lines;
+    out.code_stacks = whole.code_stacks;
     out.devices = whole.devices;
     out.quality = whole.quality;
     return out;

@@ -38,7 +38,9 @@ private:
     std::vector<time_spans> by_thread_;
 };
 
-class selector {
+}  // namespace
+
+class selected_part::selector {
 public:
     selector(const timeline& data, const attribution& att) : data_(data), att_(att) {
         kept_.ranges.assign(data.ranges.size(), 1);
@@ -160,6 +162,8 @@ private:
     kept_entities kept_;
 };
 
+namespace {
+
 attribution_options with_operators(attribution_options options) {
     options.places_operators = true;
     return options;
@@ -190,21 +194,20 @@ std::string selection_line(const selection_facts& of) {
     return out;
 }
 
-selected_part::selected_part(const timeline& whole, const projection_options& options, const selection_request& request,
-                             bool with_phases)
+selected_part::selected_part(const timeline& whole, const projection_options& options, bool with_phases)
     : recorded_(whole),
       shown_(with_phases ? shown_timeline(whole, options) : shown_timeline::as_it_is(whole)),
       whole_att_(attribute(shown_.data(), with_operators(options.attribution))),
-      att_(whole_att_),
-      facts_{.request = request} {
+      att_(whole_att_) {}
+
+selected_part::selected_part(const timeline& whole, const projection_options& options, const selection_request& request,
+                             bool with_phases)
+    : selected_part(whole, options, with_phases) {
+    facts_.request = request;
     const timeline& data = shown_.data();
     selector chosen(data, whole_att_);
     const row_tree tree(data, whole_att_, options.fold);
-    // Names are folded as in the whole.
-    att_.keeps_name = tree.keeps_name();
-    att_.replayed_keeps_name = tree.replayed_keeps_name();
-    att_.keeps_name.resize(data.ranges.size());
-    att_.replayed_keeps_name.resize(whole_att_.replayed.size());
+    keep_names(tree);
     if (has_ranges()) {
         matched_ranges found = match_ranges(data, whole_att_, tree, options.fold, request.ranges);
         if (!found.any()) throw nothing_selected(found.in_vain.front());
@@ -223,10 +226,36 @@ selected_part::selected_part(const timeline& whole, const projection_options& op
             for (const whole_step& step : scope_.steps->steps) facts_.steps.push_back(step.number);
         }
     }
+    finish(chosen, request.has_times());
+}
+
+selected_part::selected_part(const timeline& whole, const projection_options& options, const step_scope& of)
+    : selected_part(whole, options, true) {
+    const timeline& data = shown_.data();
+    scope_.steps = steps_that_count(data, whole_att_, !shown_.step_function().empty(), of);
+    if (scope_.steps->steps.empty()) throw nothing_selected("no step counts");
+    std::vector<time_span> times;
+    for (const whole_step& step : scope_.steps->steps) times.push_back({step.start_ns, step.end_ns});
+    facts_.times = scope_.times = time_spans(std::move(times));
+    selector chosen(data, whole_att_);
+    keep_names(row_tree(data, whole_att_, options.fold));
+    chosen.keep_times(facts_.times);
+    finish(chosen, true);
+}
+
+// Names are folded as in the whole.
+void selected_part::keep_names(const row_tree& tree) {
+    att_.keeps_name = tree.keeps_name();
+    att_.replayed_keeps_name = tree.replayed_keeps_name();
+    att_.keeps_name.resize(shown_.data().ranges.size());
+    att_.replayed_keeps_name.resize(whole_att_.replayed.size());
+}
+
+void selected_part::finish(selector& chosen, bool is_of_times) {
     facts_.ops = chosen.ops();
-    facts_.all_ops = data.ops.size();
+    facts_.all_ops = shown_.data().ops.size();
     kept_ = chosen.take();
-    data_ = part_of(data, att_, kept_, request.has_times() ? &facts_.times : nullptr);
+    data_ = part_of(shown_.data(), att_, kept_, is_of_times ? &facts_.times : nullptr);
 }
 
 }  // namespace prof

@@ -18,6 +18,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/projection.hpp"
+#include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/xla_phases.hpp"
 #include "analysis/selection/part_of_timeline.hpp"
 #include "analysis/selection/selection_request.hpp"
@@ -50,6 +51,10 @@ public:
     selected_part(const timeline& whole, const projection_options& options, const selection_request& request,
                   bool with_phases = true);
 
+    // What lies in the steps that count, of these: in as far as a call begins in one on the host. Throws
+    // nothing_selected where none counts.
+    selected_part(const timeline& whole, const projection_options& options, const step_scope& of);
+
     const timeline& data() const noexcept { return data_; }
     const attribution& att() const noexcept { return att_; }
     const selection_facts& facts() const noexcept { return facts_; }
@@ -66,6 +71,12 @@ public:
     const step_scope& scope() const noexcept { return scope_; }
 
 private:
+    // Of nothing yet.
+    selected_part(const timeline& whole, const projection_options& options, bool with_phases);
+    class selector;
+    void keep_names(const row_tree& tree);
+    void finish(selector& chosen, bool is_of_times);
+
     const timeline& recorded_;
     shown_timeline shown_;
     attribution whole_att_;

@@ -265,6 +265,9 @@ private:
         for_each_wait(whole_.host_waits, &host_wait::call, calls_, [&](const host_wait& wait) {
             out_.host_waits.push_back({calls_.place_of(wait.call), ops_.place_of(wait.op)});
         });
+        for_each_wait(whole_.call_stacks, &call_stack::call, calls_, [&](const call_stack& each) {
+            out_.call_stacks.push_back({calls_.place_of(each.call), each.stack, each.role, each.position});
+        });
         for_each_wait(whole_.stream_waits, &stream_wait::op, ops_, [&](const stream_wait& wait) {
             const std::uint32_t waits_for = ops_.place_of(wait.waits_for);
             if (waits_for != npos) out_.stream_waits.push_back({ops_.place_of(wait.op), waits_for});
@@ -284,6 +287,7 @@ private:
         for (const timeline_api_call& call : out_.api_calls) copy_name(call.kernel_name);
         for (const kernel_record& kernel : out_.kernels) copy_name(kernel.name);
         for (const device_record& device : out_.devices) copy_name(device.name);
+        for (const code_line& each : out_.code_lines) copy_name(each.name);
         for (const auto& [key, name] : out_.category_names) copy_name(name);
         for (const auto& [key, name] : out_.stream_names) copy_name(name);
     }

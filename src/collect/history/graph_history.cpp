@@ -73,6 +73,7 @@ void graph_history::observe(thread_log& log, std::uint64_t uid, const record& r,
         case record_role::payload:
         case record_role::leaves_call:
         case record_role::sync:
+        case record_role::code:
             return;
     }
     log.records.push_back(kept);

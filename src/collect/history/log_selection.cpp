@@ -73,6 +73,7 @@ void log_selection::visit(std::size_t i) {
         case record_role::leaves_call:
         case record_role::graph_change:
         case record_role::sync:
+        case record_role::code:
             break;
     }
 }

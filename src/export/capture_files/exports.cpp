@@ -34,7 +34,8 @@ void write_summary(const report_document& summary, const std::string& capture_pa
 outcome write_exports(const session_options& options, const std::string& capture_path) {
     if (!options.exports.any()) return {};
     try {
-        const report_settings settings{.projected = projection_options_of(options), .shown = {.rows = options.rows}};
+        const report_settings settings{
+            .projected = projection_options_of(options), .of_a_step = true, .shown = {.rows = options.rows}};
         const timeline data = load_timeline(capture_path);
         attribution att = attribute_for_trace(data, settings.projected.attribution);
         if (options.exports.trace) write_chrome_trace(data, att, stem_of(capture_path) + ".trace.json.gz");

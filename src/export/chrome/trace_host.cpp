@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "analysis/projection/code_line_text.hpp"
 #include "base/json_text.hpp"
 #include "export/chrome/trace_parts.hpp"
 #include "timeline/launched_ops.hpp"
@@ -167,6 +168,11 @@ private:
         events_.arg("correlation", to_.correlation(call.correlation));
         if (call.end_ns == 0) events_.arg("returned", false);
         if (call.op_count == 0 && call.kernel_name != 0) events_.arg_text("kernel", names_.kernel(call.kernel_name));
+        if (!data_.call_stacks.empty()) {
+            write_stack(item.index, stack_role::call, "stack");
+            write_stack(item.index, stack_role::before, "stack before");
+            write_stack(item.index, stack_role::during, "stack while other code ran before");
+        }
         events_.end();
         ++counts_.api_calls;
         if (call.is_unfinished) write_unfinished(call, row);
@@ -174,6 +180,12 @@ private:
             events_.flow_start(to_.flow_id(op), row, item.start_ns);
             ++counts_.flows;
         }
+    }
+
+    template <std::size_t Size>
+    void write_stack(std::uint32_t call, stack_role role, const char (&key)[Size]) {
+        const call_stack* const found = stack_of_call(data_, call, role);
+        if (found != nullptr) events_.arg_text(key, json_string(stack_text(data_, found->stack)));
     }
 
     void write_unfinished(const timeline_api_call& call, trace_row row) {

@@ -40,6 +40,15 @@ std::uint64_t whole_in(const table_cell& cell) {
     return whole == nullptr || *whole < 0 ? 0 : static_cast<std::uint64_t>(*whole);
 }
 
+// "12", "0.95", "0.003".
+std::string mean_count_text(double count) {
+    constexpr double large = 1000;
+    const double whole = std::round(count);
+    if (count >= large || std::abs(count - whole) < 5e-7 * large)
+        return with_thousands(static_cast<std::uint64_t>(whole));
+    return count < 0.01 ? fmt::format("{:.4f}", count) : fmt::format("{:.2f}", count);
+}
+
 }  // namespace
 
 bool has_times(const table& of) noexcept { return std::any_of(of.columns.begin(), of.columns.end(), is_time); }
@@ -55,7 +64,9 @@ std::int64_t largest_time(const table& of) {
     return static_cast<std::int64_t>(std::min(largest_ns, 1e18));
 }
 
-time_unit unit_of(const table& of) { return time_unit::for_largest(largest_time(of)); }
+time_unit unit_of(const table& of) {
+    return of.step_ns ? time_unit::for_step(*of.step_ns) : time_unit::for_largest(largest_time(of));
+}
 
 std::string cell_text(const table_column& column, const table_cell& cell, const time_unit& unit) {
     if (cell.display == cell_display::blank) return {};
@@ -76,6 +87,8 @@ std::string cell_text(const table_column& column, const table_cell& cell, const 
             return percent(number / 100);
         case quantity::count:
             return with_thousands(whole_in(cell));
+        case quantity::mean_count:
+            return mean_count_text(number);
         case quantity::bytes:
             return bytes_text(whole_in(cell));
         case quantity::identity:

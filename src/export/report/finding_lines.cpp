@@ -11,14 +11,16 @@
 
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "export/report/gain_words.hpp"
+#include "export/report/screen/screen_numbers.hpp"
+#include "report/capture_diagnosis.hpp"
 
 namespace prof {
 namespace {
 
 constexpr double least_unexplained = 0.1;  // of the path: less is not mentioned in the heading
 
-std::string ms(double ns) { return fmt::format("{:.{}f} ms", ns / 1e6, ns < 1e6 ? 3 : ns < 1e8 ? 2 : 1); }
-std::string percent_of(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.1 ? 1 : 0); }
+std::string percent_of(double share) { return fmt::format("{:.{}f} %", 100 * share, share < 0.01 ? 1 : 0); }
 
 std::string a_step(const diagnosis& of) { return of.has_steps ? " a step" : ""; }
 
@@ -26,15 +28,24 @@ std::string counted(std::uint64_t count, std::string_view what) {
     return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
 }
 
-std::string price(const diagnosis& of, std::int64_t total_ns) {
-    const std::string_view whole = of.has_steps ? "the step" : "the recording";
-    return fmt::format("up to {}{} ({} of {})", ms(of.per_step(total_ns)), a_step(of),
-                       percent_of(of.share_of(total_ns)), whole);
+// "CPU code, outside ranges" with the words of rows.
+std::string shown_part(const finding_part& part, bool has_steps) {
+    std::string out = part.what;
+    constexpr std::string_view none = "outside ranges";
+    if (const std::size_t at = out.rfind(none); has_steps && part.place.empty() && at != std::string::npos) {
+        return out.replace(at, none.size(), "in " + place_name({}));
+    }
+    const std::size_t at = part.place.empty() ? std::string::npos : out.rfind(part.place);
+    return at == std::string::npos ? out : out.replace(at, part.place.size(), place_name(part.place));
 }
 
 class finding_text {
 public:
-    explicit finding_text(const findings_block& block) : of_(block.found), begin_ns_(block.begin_ns) {}
+    explicit finding_text(const findings_block& block)
+        : of_(block.found),
+          changes_(priced_changes_of(block.found)),
+          begin_ns_(block.begin_ns),
+          unit_(screen_unit::for_step(of_.step_ns)) {}
 
     std::vector<std::string> lines() {
         if (of_.steps == 0) {
@@ -46,8 +57,8 @@ public:
         for (std::size_t i = 0; i < of_.findings.size(); ++i) add(i + 1, of_.findings[i]);
         lines_.emplace_back();
         if (of_.findings.size() > 1) {
-            lines_.push_back(fmt::format("All of these at once would gain {}: their prices overlap, and do not add up.",
-                                         price(of_, of_.together_ns)));
+            lines_.push_back(
+                fmt::format("All together at most {}: gains overlap, and do not add up.", price(of_.together_ns)));
         }
         if (!of_.looked.empty()) {
             lines_.push_back(fmt::format("Looked, and found nothing above {}{}: {}.", percent_of(of_.least_share),
@@ -74,13 +85,15 @@ private:
 
     void add(std::size_t number, const finding& found) {
         lines_.emplace_back();
-        lines_.push_back(fmt::format("{}. {}: {}", number, terminal_safe(found.title), price(of_, found.gain_ns)));
+        lines_.push_back(fmt::format("{}. {}: at most {}", number, gain_text(changes_.dearest[number - 1], widest),
+                                     price(found.gain_ns)));
         lines_.push_back(fmt::format("   {} takes {}{}{}; confidence: {}", found.rule, cost_of(found.cost_ns),
                                      sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
             lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
-                                         shortened(terminal_safe(part.what), 80), cost_of(part.cost_ns),
-                                         times_of(part.count), ms(static_cast<double>(part.longest_ns)),
+                                         shortened(terminal_safe(shown_part(part, of_.has_steps) + line_of(part)), 110),
+                                         cost_of(part.cost_ns), times_of(part.count),
+                                         ms(static_cast<double>(part.longest_ns)),
                                          static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
         if (!found.modules.empty()) {
@@ -88,6 +101,17 @@ private:
         }
         lines_.push_back("   price: " + found.bound);
         for (const std::string& line : found.advice) lines_.push_back("   try: " + line);
+    }
+
+    std::string ms(double ns) const { return unit_.with_unit(unit_.quanta(ns)); }
+    std::string price(std::int64_t total_ns) const {
+        return fmt::format("{}{} ({})", ms(of_.per_step(total_ns)), a_step(of_), percent_of(of_.share_of(total_ns)));
+    }
+
+    // ", train.py:57 (train → Tensor.item)"; empty: the line is not known.
+    static std::string line_of(const finding_part& part) {
+        if (part.line.empty()) return {};
+        return ", " + part.line + (part.code.empty() ? "" : " (" + part.code + ")");
     }
 
     std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }
@@ -114,8 +138,12 @@ private:
         return fmt::format(", in {} of {}", with_thousands(found.steps), counted(of_.steps, "step"));
     }
 
+    static constexpr std::size_t widest = 100;  // of a title, in cells
+
     const diagnosis& of_;
+    priced_changes changes_;
     std::int64_t begin_ns_;
+    screen_unit unit_;
     std::vector<std::string> lines_;
 };
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -14,7 +16,7 @@
 #include "export/report/cell_text.hpp"
 #include "export/report/finding_lines.hpp"
 #include "export/report/report_writer.hpp"
-#include "export/report/screen/first_screen.hpp"
+#include "export/report/screen/screen_blocks.hpp"
 #include "export/report/shown_document.hpp"
 #include "export/report/text_table.hpp"
 
@@ -104,6 +106,66 @@ std::string block_html(const table& made, const text_layout& layout) {
     return out;
 }
 
+// The step as a bar, busy then idle. Shape carries the meaning: idle parts are hatched.
+std::string bar_html(const std::vector<bar_part>& parts) {
+    constexpr std::array<std::string_view, 4> busy = {"#4e79a7", "#76b7b2", "#59a14f", "#b07aa1"};
+    std::string out = "<div style=\"display:flex;height:1.4em;line-height:1.4em;font-size:smaller;max-width:60em\">";
+    std::size_t count = 0;
+    for (const bar_part& part : parts) {
+        const std::string fill =
+            part.is_idle ? "color:#333;background:repeating-linear-gradient(45deg,#ddd 0 4px,#f4f4f4 4px 8px)"
+                         : fmt::format("color:#fff;background:{}", busy[std::min(count++, busy.size() - 1)]);
+        const std::string name = escaped(part.name.empty() ? "other" : part.name);
+        out += fmt::format(
+            "<span title=\"{0}\" style=\"flex:{1:.0f} 1 0;min-width:2px;margin-right:1px;overflow:hidden;"
+            "white-space:nowrap;text-align:center;{2}\">{0}</span>",
+            part.is_idle ? "idle: " + name : name, part.ns, fill);
+    }
+    return out + "</div>\n";
+}
+
+std::string side_cell(std::string_view tag, std::string_view side, std::string_view text) {
+    return fmt::format("<{0} style=\"text-align:{1}\">{2}</{0}>", tag, side, with_depth(text));
+}
+
+// Above the idle columns stands what they are.
+std::string grid_html(const screen_grid& of) {
+    std::string out = "<table>\n<thead><tr>" + side_cell("th", "left", of.corner);
+    for (const screen_grid::column& column : of.columns) {
+        std::string title = column.head.empty() ? column.title : column.head + " " + column.title;
+        if (column.is_idle) title = column.title == "idle" ? "GPU idle" : "idle: " + column.title;
+        out += side_cell("th", "right", title.empty() ? "%" : title);
+    }
+    out += "</tr></thead>\n<tbody>\n";
+    for (const screen_grid::row& row : of.rows) {
+        const std::string_view tag = row.is_sum ? "th" : "td";
+        out += "<tr>" + side_cell(tag, "left", std::string(4 * row.depth, ' ') + row.name);
+        for (const std::string& cell : row.cells) out += side_cell(tag, "right", cell);
+        out += "</tr>\n";
+    }
+    return out + "</tbody>\n</table>\n";
+}
+
+std::string blocks_html(const screen_blocks& of) {
+    std::string out = "<table>\n<tbody>\n";
+    for (const auto& [word, text] : of.facts) {
+        out += "<tr>" + side_cell("th", "left", word) + side_cell("td", "left", text) + "</tr>\n";
+    }
+    out += "</tbody>\n</table>\n" + bar_html(of.bar) + grid_html(of.table);
+    if (!of.gains_heading.empty()) out += paragraph(of.gains_heading);
+    if (!of.gains.empty()) {
+        out += "<table>\n<tbody>\n";
+        for (const screen_blocks::gain& gain : of.gains) {
+            out += "<tr>" + side_cell("td", "right", gain.time) + side_cell("td", "right", gain.share) +
+                   side_cell("td", "left", gain.what) +
+                   side_cell("td", "left", gain.advice.empty() ? "" : "try " + gain.advice) + "</tr>\n";
+        }
+        out += "</tbody>\n</table>\n";
+    }
+    if (!of.next.empty()) out += "<p>next: <code>" + escaped(of.next) + "</code></p>\n";
+    return out;
+}
+
 class html_writer final : public report_writer {
 public:
     explicit html_writer(const text_layout& layout) : layout_(layout) { layout_.width = any_width; }
@@ -116,8 +178,7 @@ public:
         if (!capture.windows.empty()) out_ += paragraph(capture.windows);
         if (capture.selection) out_ += paragraph(line_of_selection(capture));
         out_ += lines_html(lines_above(capture));
-        const std::vector<std::string> screen = first_screen(document, {});
-        if (!screen.empty()) out_ += "<pre>" + escaped(fmt::format("{}", fmt::join(screen, "\n"))) + "</pre>\n";
+        if (const std::optional<screen_blocks> screen = screen_blocks_of(document)) out_ += blocks_html(*screen);
         for (const report_part& part : document.parts) {
             for (const report_block& block : part.blocks) {
                 out_ += std::visit([this](const auto& held) { return block_html(held, layout_); }, block);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@
 #include "export/report/finding_lines.hpp"
 #include "export/report/name_cut.hpp"
 #include "export/report/report_writer.hpp"
-#include "export/report/screen/first_screen.hpp"
+#include "export/report/screen/screen_blocks.hpp"
 #include "export/report/shown_document.hpp"
 #include "export/report/text_table.hpp"
 
@@ -101,6 +102,62 @@ std::string table_markdown(const table& of, const markdown_layout& layout, std::
     return legend.empty() ? out : out + '\n' + legend;
 }
 
+// "████ backward ████ ░░ launches ░░", as on a terminal.
+std::string bar_markdown(const std::vector<bar_part>& parts) {
+    double whole = 0;
+    for (const bar_part& part : parts) whole += part.ns;
+    if (!(whole > 0)) return {};
+    constexpr double cells = 60;
+    std::string out;
+    for (const bar_part& part : parts) {
+        const auto width = static_cast<std::size_t>(std::max(1.0, cells * part.ns / whole / 2 + 0.5));
+        std::string block;
+        for (std::size_t i = 0; i < width; ++i) block += part.is_idle ? "░" : "█";
+        out += out.empty() ? "" : " ";
+        out += part.name.empty() ? block : fmt::format("{} {} {}", block, part.name, block);
+    }
+    return out;
+}
+
+std::string grid_markdown(const screen_grid& of) {
+    std::string titles = "| " + markdown(of.corner) + " |";
+    std::string rule = "| :-- |";
+    for (const screen_grid::column& column : of.columns) {
+        std::string title = column.head.empty() ? column.title : column.head + " " + column.title;
+        if (column.is_idle) title = column.title == "idle" ? "GPU idle" : "idle: " + column.title;
+        titles += " " + markdown(title.empty() ? "%" : title) + " |";
+        rule += " --: |";
+    }
+    std::string out = titles + '\n' + rule + '\n';
+    for (const screen_grid::row& row : of.rows) {
+        const std::string_view emphasis = row.is_sum ? "**" : "";
+        out += fmt::format("| {}{}{}{} |", emphasis, markdown(std::string(4 * row.depth, ' ')), markdown(row.name),
+                           emphasis);
+        for (const std::string& cell : row.cells) {
+            out += cell.empty() ? " |" : fmt::format(" {}{}{} |", emphasis, markdown(cell), emphasis);
+        }
+        out += '\n';
+    }
+    return out;
+}
+
+std::string blocks_markdown(const screen_blocks& of) {
+    std::string out = "\n";
+    for (const auto& [word, text] : of.facts) out += fmt::format("- **{}** {}\n", markdown(word), markdown(text));
+    if (const std::string bar = bar_markdown(of.bar); !bar.empty()) out += "\n    " + bar + '\n';
+    out += '\n' + grid_markdown(of.table);
+    if (!of.gains_heading.empty()) out += '\n' + markdown(of.gains_heading) + '\n';
+    if (!of.gains.empty()) {
+        out += "\n| gain | of a step | what | try |\n| --: | --: | :-- | :-- |\n";
+        for (const screen_blocks::gain& gain : of.gains) {
+            out += fmt::format("| {} | {} | {} |", markdown(gain.time), markdown(gain.share), markdown(gain.what));
+            out += gain.advice.empty() ? " |\n" : fmt::format(" {} |\n", markdown(gain.advice));
+        }
+    }
+    if (!of.next.empty()) out += "\nNext:\n\n    " + of.next + '\n';
+    return out;
+}
+
 class markdown_writer final : public report_writer {
 public:
     explicit markdown_writer(const markdown_layout& layout) : layout_(layout) {}
@@ -114,8 +171,7 @@ public:
         if (!capture.windows.empty()) out_ += '\n' + markdown(capture.windows) + '\n';
         if (capture.selection) out_ += '\n' + markdown(line_of_selection(capture)) + '\n';
         add_list(lines_above(capture));
-        const std::vector<std::string> screen = first_screen(document, {});
-        if (!screen.empty()) out_ += fmt::format("\n```text\n{}\n```\n", fmt::join(screen, "\n"));
+        if (const std::optional<screen_blocks> screen = screen_blocks_of(document)) out_ += blocks_markdown(*screen);
         for (const report_part& part : document.parts) {
             for (const report_block& block : part.blocks) {
                 std::visit([this](const auto& held) { add_block(held); }, block);

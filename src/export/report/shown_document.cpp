@@ -28,7 +28,8 @@ table without_rows(const table& whole) {
             .sums = {},
             .shows_if_empty = whole.shows_if_empty,
             .instead = {},
-            .unit_ns = whole.unit_ns};
+            .unit_ns = whole.unit_ns,
+            .step_ns = whole.step_ns};
 }
 
 table shown_table(const table& whole, const shown_limits& limits, std::vector<std::string>& reading_notes) {

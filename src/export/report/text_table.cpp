@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/apportioned.hpp"
 #include "export/report/name_cut.hpp"
 
 namespace prof {
@@ -33,6 +34,11 @@ time_unit time_unit::for_largest(std::int64_t largest_ns) noexcept {
     if (largest_ns >= 1'000'000'000'000) return {"s", 1e9};
     if (largest_ns >= 10'000'000) return {"ms", 1e6};
     return {"us", 1e3};
+}
+
+time_unit time_unit::for_step(double step_ns) noexcept {
+    const unit_of_time unit = unit_of_step(step_ns);
+    return {unit.name, unit.ns};
 }
 
 std::string time_unit::format(double value_ns) const {

@@ -18,6 +18,7 @@ struct time_unit {
     double ns = 1;
 
     static time_unit for_largest(std::int64_t largest_ns) noexcept;
+    static time_unit for_step(double step_ns) noexcept;
     std::string format(double value_ns) const;  // three decimals, thousands separated
 };
 std::string percent(double share);  // 0.123 → "12.3 %"

@@ -7,6 +7,7 @@
 #include "hooks/cupti/device_launches.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
 #include "hooks/cupti/stream_syncs.hpp"
+#include "hooks/lines/call_lines.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/label.hpp"
 #include "ring/registry.hpp"
@@ -81,8 +82,12 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
                                    ? out.symbol_of(data.symbolName, symbol_generation.load(std::memory_order_relaxed))
                                    : 0;
     const std::uint32_t graph = kind == launch_kind::graph ? graph_of_launch(data) : 0;
+    const std::uint64_t now = ticks_now();
+    const std::uint64_t since_call = now - this_thread.latest_call;
+    if (is_long_stretch(since_call)) note_lines(out, stack_role::before, key, now, since_call);
+    this_thread.latest_call = now;
     out.open_api(key, domain, [&](record& r) {
-        begin_call_record(r, record_kind::api_enter, domain, ticks_now(), key);
+        begin_call_record(r, record_kind::api_enter, domain, now, key);
         r.name = name;
         r.color = graph;
         r.category = cbid;
@@ -90,6 +95,17 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
     });
     const bool has_sync = kind == launch_kind::wait_event || kind == launch_kind::wait_stream;
     if (has_sync && out.keeps_open_api()) note_sync(out, kind, domain, cbid, data);
+}
+
+// The call's return; its slot is reserved.
+void record_exit(producer& out, api_domain domain, CUpti_CallbackId cbid, std::uint64_t key) noexcept {
+    const std::uint64_t now = ticks_now();
+    const std::uint64_t taken = now - this_thread.latest_call;
+    const bool is_long =
+        kind_of_call(domain, cbid) == launch_kind::kernel ? is_long_launch(taken) : is_long_call(taken);
+    if (is_long) note_lines(out, stack_role::call, key, now, taken);
+    this_thread.latest_call = now;
+    out.close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, now, key); });
 }
 
 // The slow path of on_event().
@@ -116,7 +132,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
     if (is_entry) {
         if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
     } else if (out->is_open_api(key, domain)) {
-        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, domain, ticks_now(), key); });
+        record_exit(*out, domain, cbid, key);
     }
 }
 
@@ -199,22 +215,30 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
         if (data.callbackSite == CUPTI_API_ENTER || !out->is_open_api(key, where)) return;
         if (this_thread.direct_epoch != epoch) [[unlikely]]
             return on_any_call(where, cbid, data);
+        const std::uint64_t now = tick_counter();
+        if (is_long_call(now - this_thread.latest_call)) [[unlikely]]
+            return on_any_call(where, cbid, data);
         begin_writing();
-        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, where, tick_counter(), key); });
+        this_thread.latest_call = now;
+        out->close_api([&](record& r) { begin_call_record(r, record_kind::api_exit, where, now, key); });
         return end_writing(epoch);
     }
     if (data.callbackSite != CUPTI_API_ENTER || this_thread.direct_epoch != epoch || epoch == 0 ||
         is_observed_only(epoch) || kind_of_call(where, cbid) != launch_kind::kernel) [[unlikely]] {
         return on_any_call(where, cbid, data);
     }
+    const std::uint64_t now = tick_counter();
+    if (is_long_stretch(now - this_thread.latest_call)) [[unlikely]]
+        return on_any_call(where, cbid, data);
     begin_writing();
     // relaxed: as above.
     const known_texts::entry* const symbol =
         out->known_symbol(data.symbolName, symbol_generation.load(std::memory_order_relaxed));
     const bool fits = symbol != nullptr && out->can_open_api();
     if (fits) [[likely]] {
+        this_thread.latest_call = now;
         out->open_api(key, where, [&](record& r) {
-            begin_call_record(r, record_kind::api_enter, where, tick_counter(), key);
+            begin_call_record(r, record_kind::api_enter, where, now, key);
             r.name = symbol->name;
             r.category = cbid;
         });

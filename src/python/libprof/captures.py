@@ -185,7 +185,8 @@ class Capture(_Closable):
     def report(self, name: str = "gpu-projection", **options: Any) -> Report:
         """The report of that name, with the options of `prof report`: fold, adopt, communication,
         nvtx_domain_include, nvtx_domain_exclude, kernel_names, rows, depth, width, sort, limit; of a part: range (one or
-        a list), steps ("3:8"), skip_first, from_, to, step_range. reports() names them all."""
+        a list), steps ("3:8"), skip_first, from_, to, step_range; whole_run: text, Markdown and HTML are of all that was
+        recorded, as rows and tables are, and not of one step. reports() names them all."""
         return Report(self, name, _pairs(options))
 
     def summary(self, **options: Any) -> Summary:

@@ -13,8 +13,10 @@
 #include "analysis/breakdown/step_breakdown.hpp"
 #include "base/display_text.hpp"
 #include "report/makers.hpp"
+#include "report/mean_step.hpp"
 #include "report/projected_timeline.hpp"
 #include "report/tables/durations.hpp"
+#include "report/tables/table_of_step.hpp"
 #include "report/time_answer.hpp"
 
 namespace prof {
@@ -235,6 +237,20 @@ table_row idle_row(const breakdown_row& row, const step_breakdown& of, std::int6
             share_of(row.after_wait_ns, row.total_ns)};
 }
 
+// One statistic in all tables of a step, the mean.
+void make_breakdown_of_step(table& of, const mean_step& by) {
+    by.set_unit(of);
+    for (table_column& column : of.columns) {
+        if (column.key == "median_ns") column.title.clear();
+        if (column.key == "mean_ns") column.title = "time";
+        if (column.key == "share" && of.report == "breakdown") column.title = "% of step";
+        if (column.title == "time" && column.key.empty()) column.title = "use";
+    }
+    for (legend_line& line : of.legend) {
+        if (line.column == "mean") line = {"time", "time: of a step, on a GPU."};
+    }
+}
+
 }  // namespace
 
 table breakdown_report(const report_input& input) {
@@ -251,6 +267,7 @@ table breakdown_report(const report_input& input) {
     const bool overlaps = std::any_of(from->of.rows.begin(), from->of.rows.end(),
                                       [](const breakdown_row& row) { return row.overlapped_ns != 0; });
     if (!overlaps) out.columns.back().title.clear();
+    if (input.step != nullptr) make_breakdown_of_step(out, *input.step);
     out.shorten = [from](const table&, const shown_limits& limits) { return breakdown_rows(*from, limits).run(); };
     return out;
 }
@@ -280,6 +297,11 @@ table idle_report(const report_input& input) {
     }
     out.totals = {{"steps", of->steps}, {"devices", of->devices}, {"wall_ns", of->wall_ns}, {"idle_ns", idle_ns}};
     out.unit_ns = static_cast<std::int64_t>(mean_of(idle_ns, *of));
+    if (input.step != nullptr) {
+        out.columns[5].title = "time";
+        make_breakdown_of_step(out, *input.step);
+        divide_count(out, "pieces", *input.step);
+    }
     if (out.rows.empty()) out.instead = "the GPU was never idle in a step";
     out.legend = {
         {"place", "place: the ranges in which the host was."},

@@ -11,6 +11,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/segment.hpp"
+#include "analysis/quality/ending.hpp"
 #include "report/makers.hpp"
 #include "report/tables/nsight_columns.hpp"
 

@@ -56,6 +56,11 @@ table path_table(const diagnosis& of) {
                    {"module", of.path_has_modules ? "module" : ""},
                    {"mean_ns", "mean", quantity::time_ns},
                    {"share", "share", quantity::share}};
+    if (of.has_steps) {
+        out.step_ns = of.step_ns;
+        out.columns[3].title = "time";
+        out.columns[4].title = "% of step";
+    }
     for (const path_share& share : of.path) out.rows.push_back(from->row(share));
     if (!of.no_modules.empty()) out.notes.push_back(of.no_modules);
     out.shorten = [from](const table&, const shown_limits& limits) {
@@ -63,6 +68,8 @@ table path_table(const diagnosis& of) {
     };
     return out;
 }
+
+table_cell text_or_none(const std::string& text) { return text.empty() ? table_cell() : table_cell(text); }
 
 // Of whole steps, where the request is for single ranges.
 void add_scope(report_part& part, const report_input& input) {
@@ -125,14 +132,65 @@ table places_table(const findings_block& block) {
                    {"cost_ns", "", quantity::time_ns},
                    {"count", "", quantity::number},
                    {"longest_ns", "", quantity::time_ns},
-                   {"longest_at_ns", "", quantity::moment_ns}};
+                   {"longest_at_ns", "", quantity::moment_ns},
+                   {"line", ""},
+                   {"code", ""}};
     for (std::size_t i = 0; i < of.findings.size(); ++i) {
         for (const finding_part& part : of.findings[i].parts) {
             out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns),
                                 of.per_step(static_cast<std::int64_t>(part.count)), part.longest_ns,
-                                part.longest_at_ns - block.begin_ns});
+                                part.longest_at_ns - block.begin_ns, text_or_none(part.line), text_or_none(part.code)});
         }
     }
+    return out;
+}
+
+table lines_table(const findings_block& block) {
+    const diagnosis& of = block.found;
+    table out;
+    out.report = "lines";
+    out.heading = of.has_steps ? "The host's time in a step, by line of the program" : "The host's time, by line";
+    out.columns = {{"line", "line"},
+                   {"cause", "cause"},
+                   {"cost_ns", "time", quantity::time_ns},
+                   {"share", "share", quantity::share},
+                   {"count", "times", quantity::number, 1},
+                   {"steps", "steps", quantity::count, 4},
+                   {"longest_ns", "longest", quantity::time_ns, 3},
+                   {"longest_at_ns", "", quantity::moment_ns},
+                   {"gain_ns", "gain", quantity::time_ns},
+                   {"code", "code", quantity::text, 2},
+                   {"stack", ""}};
+    std::int64_t known_ns = 0, all_ns = 0;
+    for (const line_cost& each : of.lines) {
+        all_ns += each.cost_ns;
+        if (!each.line.empty()) known_ns += each.cost_ns;
+        out.rows.push_back({each.line.empty() ? std::string("(not known)") : each.line, each.cause,
+                            of.per_step(each.cost_ns), of.share_of(each.cost_ns),
+                            of.per_step(static_cast<std::int64_t>(each.count)), each.steps, each.longest_ns,
+                            each.longest_at_ns - block.begin_ns,
+                            each.gain_ns > 0 ? table_cell(of.per_step(each.gain_ns)) : table_cell(),
+                            text_or_none(each.code), text_or_none(each.stack)});
+    }
+    if (!of.no_lines.empty()) out.notes.push_back(of.no_lines);
+    if (of.stacks_left_out != 0) {
+        out.notes.push_back(
+            fmt::format("{} stacks were left out, since there were too many of them in a second: what "
+                        "lines have is a sample",
+                        of.stacks_left_out));
+    }
+    out.totals = {
+        {"known_ns", of.per_step(known_ns)}, {"all_ns", of.per_step(all_ns)}, {"stacks_left_out", of.stacks_left_out}};
+    out.legend = {
+        {"line", "line: of host code the line that ran, by samples; without samples the line of the next CUDA call."},
+        {"gain", "gain: the price of the finding whose time is this line's; else it is not known."}};
+    return out;
+}
+
+report_part lines_report(const report_input& input) {
+    report_part out{.name = "lines"};
+    add_scope(out, input);
+    out.blocks.emplace_back(lines_table(findings_of(input)));
     return out;
 }
 

@@ -20,6 +20,7 @@
 #include "report/makers.hpp"
 #include "report/tables/no_range_work.hpp"
 #include "report/tables/projection_notes.hpp"
+#include "report/tables/ranges_of_step.hpp"
 
 namespace prof {
 namespace {
@@ -514,9 +515,15 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
     run_both(
         input.may_use_threads,
         [&] {
-            out = gpu_projection_part(project(shown.data(), shown.att(), input.projected),
-                                      step_figures_of(shown, input), text_without_ranges(shown.data()));
-            no_range = largest_without_range(shown.data(), shown.att(), input);
+            if (input.step != nullptr) {
+                out = ranges_of_step(*input.step, shown, input, text_without_ranges(shown.data()));
+                out.blocks.emplace(out.blocks.begin(), answer_block{.step = step_figures_of(shown, input)});
+            } else {
+                out = gpu_projection_part(project(shown.data(), shown.att(), input.projected),
+                                          step_figures_of(shown, input), text_without_ranges(shown.data()));
+            }
+            no_range = largest_without_range(input.step == nullptr ? shown.data() : input.step->data(),
+                                             input.step == nullptr ? shown.att() : input.step->att(), input);
             if (!no_range.empty()) out.reading_notes.push_back(no_range_note(no_range));
         },
         [&] {

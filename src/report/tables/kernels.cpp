@@ -12,6 +12,7 @@
 #include "report/makers.hpp"
 #include "report/tables/durations.hpp"
 #include "report/tables/nsight_columns.hpp"
+#include "report/tables/table_of_step.hpp"
 
 namespace prof {
 
@@ -77,7 +78,7 @@ table kernels_report(const report_input& input) {
     std::int64_t communication_ns = 0;
     std::uint64_t instances = 0;
     std::vector<std::int64_t> totals_ns;
-    for (kernel_row& row : kernel_table(input.data, input.names)) {
+    for (kernel_row& row : kernel_table(data_of_tables(input), input.names)) {
         std::vector<table_cell> cells = {std::move(row.name), std::move(row.symbol)};
         add_durations(cells, row.share, row.time);
         cells.emplace_back(row.registers_per_thread);
@@ -94,6 +95,11 @@ table kernels_report(const report_input& input) {
     sum.insert(sum.end(), 2, blank_cell());
     out.unit_ns = typical_time(std::move(totals_ns));
     out.legend = {{"%", "%: of the time of all kernels."}};
+    if (input.step != nullptr) {
+        out.heading = "GPU time of a step, by kernel";
+        make_durations_of_step(out, *input.step);
+        return or_none(std::move(out), "no kernel was launched in a step");
+    }
     return or_none(std::move(out), "no kernel was recorded");
 }
 

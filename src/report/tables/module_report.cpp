@@ -11,6 +11,7 @@
 
 #include "analysis/modules/module_finder.hpp"
 #include "report/makers.hpp"
+#include "report/tables/table_of_step.hpp"
 
 namespace prof {
 namespace {
@@ -69,16 +70,28 @@ table_column time_column(std::string key, std::string title, int importance = 0)
     return {std::move(key), std::move(title), quantity::time_ns, importance};
 }
 
+void make_modules_of_step(table& of, const mean_step& by, bool has_gpu) {
+    of.heading = has_gpu ? "GPU time of a step, by module" : "CPU time of a step, by module";
+    divide_count(of, "calls", by);
+    for (const table_column& column : std::vector<table_column>(of.columns)) {
+        if (column.holds != quantity::time_ns) continue;
+        divide_time(of, column.key, by, column.key.ends_with("_host_ns") ? whose_time::cpu : whose_time::gpu);
+        if (column.title.starts_with("host ")) set_title(of, column.key, "CPU " + column.title.substr(5));
+    }
+    if (has_gpu) share_of_step(of, "gpu_share", "gpu_ns", by);
+}
+
 }  // namespace
 
 table modules_report(const report_input& input) {
     attribution_options options = input.projected.attribution;
     options.domains = {};  // the phases are needed, shown or not
     // A part may lack the phases around what it has, so modules are found in the whole.
-    const timeline& data = input.selected == nullptr ? input.data : input.selected->recorded();
+    const selected_part* const part = input.step != nullptr ? &input.step->part() : input.selected;
+    const timeline& data = part == nullptr ? input.data : part->recorded();
     const module_table modules =
         measure_modules(data, attribute(data, options), input.projected.fold.mode != fold_mode::none,
-                        input.selected == nullptr ? nullptr : &input.selected->kept());
+                        part == nullptr ? nullptr : &part->kept());
 
     const bool is_gpu_shown = gpu_ns(modules.phases) > 0;
     const bool has_calls =
@@ -138,6 +151,7 @@ table modules_report(const report_input& input) {
         if (!modules.has_scopes) out.notes.emplace_back(no_scopes_text);
         if (modules.in_no_phase_ns > 0) out.notes.push_back(no_phase_note(modules, all_ns));
     }
+    if (input.step != nullptr) make_modules_of_step(out, *input.step, is_gpu_shown);
     return out;
 }
 

@@ -10,6 +10,7 @@
 #include "record/label.hpp"
 #include "report/makers.hpp"
 #include "report/tables/durations.hpp"
+#include "report/tables/table_of_step.hpp"
 
 namespace prof {
 namespace {
@@ -175,9 +176,38 @@ pytorch_table pytorch_operators(const timeline& data) {
     return out;
 }
 
+namespace {
+
+void make_operators_of_step(table& of, const mean_step& by, bool has_gpu) {
+    of.heading = "PyTorch's operators and ranges, in a step";
+    for (const char* const title : {"CPU %", "self CPU %", "GPU %", "self GPU %"}) {
+        for (table_column& column : of.columns) {
+            if (column.key.empty() && column.title == title) column.title.clear();
+        }
+    }
+    // The share that stays is the one of the table's order.
+    constexpr std::size_t self_cpu_share = 6;
+    constexpr std::size_t self_gpu_share = 11;
+    of.columns[has_gpu ? self_gpu_share : self_cpu_share].title = "share";
+    divide_count(of, "calls", by);
+    divide_count(of, "gpu_ops", by);
+    divide_count(of, "backward_calls", by);
+    divide_time(of, "cpu_total_ns", by, whose_time::cpu);
+    divide_time(of, "cpu_self_ns", by, whose_time::cpu);
+    divide_time(of, "gpu_total_ns", by, whose_time::gpu);
+    divide_time(of, "gpu_self_ns", by, whose_time::gpu_adds_up);
+    divide_time(of, "backward_gpu_ns", by, whose_time::gpu);
+    share_of_step(of, "share", has_gpu ? "gpu_self_ns" : "cpu_self_ns", by);
+    std::erase_if(of.legend, [](const legend_line& line) { return line.column == "self CPU %"; });
+    of.legend.push_back({"% of step", has_gpu ? "% of step: of self GPU." : "% of step: of self CPU."});
+}
+
+}  // namespace
+
 table pytorch_ops_report(const report_input& input) {
-    const pytorch_table operators = pytorch_operators(input.data);
-    const bool has_gpu = !input.data.ops.empty();
+    const timeline& data = data_of_tables(input);
+    const pytorch_table operators = pytorch_operators(data);
+    const bool has_gpu = !data.ops.empty();
     const auto if_gpu = [&](const char* title) { return has_gpu ? title : ""; };
     const int host_importance = has_gpu ? 1 : 0;
     table out{"pytorch_ops",
@@ -239,6 +269,7 @@ table pytorch_ops_report(const report_input& input) {
     if (std::any_of(operators.rows.begin(), operators.rows.end(), is_of_engine)) {
         out.legend.push_back({"", "engine: X: autograd's engine around the backward node X."});
     }
+    if (input.step != nullptr) make_operators_of_step(out, *input.step, has_gpu);
     return out;
 }
 

@@ -12,6 +12,7 @@
 #include "report/tables/durations.hpp"
 #include "report/tables/kernels.hpp"
 #include "report/tables/nsight_columns.hpp"
+#include "report/tables/table_of_step.hpp"
 
 namespace prof {
 namespace {
@@ -80,7 +81,7 @@ table copies_report(const report_input& input) {
     std::uint64_t instances = 0;
     std::uint64_t bytes = 0;
     std::vector<std::int64_t> totals_ns;
-    for (transfer_row& row : transfer_table(input.data)) {
+    for (transfer_row& row : transfer_table(data_of_tables(input))) {
         std::vector<table_cell> cells = {std::move(row.operation)};
         add_durations(cells, row.share, row.time);
         cells.insert(cells.end(), {row.bytes, row.min_bytes, row.max_bytes, row.gigabytes_per_s});
@@ -97,6 +98,12 @@ table copies_report(const report_input& input) {
     sum.insert(sum.end(), {bytes, blank_cell(), blank_cell(), rate});
     out.unit_ns = typical_time(std::move(totals_ns));
     out.legend = {{"%", "%: of the time of all copies and sets."}};
+    if (input.step != nullptr) {
+        out.heading = "GPU time of a step, by kind of copy and set";
+        make_durations_of_step(out, *input.step);
+        divide_bytes(out, "bytes", *input.step);
+        return or_none(std::move(out), "nothing was copied or set in a step");
+    }
     return or_none(std::move(out), "no copy or set was recorded");
 }
 

@@ -209,10 +209,12 @@ std::shared_ptr<drain_thread> capture_in_progress::take() {
     return std::move(drain_);
 }
 
-void capture_in_progress::note_tracer(cupti_tracer& tracer, const std::string& graphs_notice) {
+void capture_in_progress::note_tracer(cupti_tracer& tracer, const std::string& graphs_notice,
+                                      const std::string& lines_notice) {
     const session_lock lock(mutex_);
     tracer_ = &tracer;
     if (!graphs_notice.empty()) graphs_notice_ = graphs_notice;
+    lines_notice_ = lines_notice;
     if (drain_ != nullptr) introduce_tracer();
 }
 
@@ -235,6 +237,7 @@ void capture_in_progress::introduce_tracer() {
     drain_->set_property("cuda_runtime", tracer_->library().cuda_runtime);
     drain_->set_property("api_calls", tracer_->records_runtime_calls() ? "runtime" : "driver");
     if (!graphs_notice_.empty()) drain_->set_property("cuda_graphs_notice", graphs_notice_);
+    if (!lines_notice_.empty()) drain_->set_property("lines_notice", lines_notice_);
     drain_->set_tracer(tracer_);
 }
 

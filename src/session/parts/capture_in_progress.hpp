@@ -66,7 +66,9 @@ public:
     std::shared_ptr<drain_thread> take() PROF_EXCLUDES(mutex_);
 
     // GPU work is recorded by `tracer`. `graphs_notice`: why CUDA graphs are not recorded as the options ask; else "".
-    void note_tracer(cupti_tracer& tracer, const std::string& graphs_notice) PROF_EXCLUDES(mutex_);
+    // `lines_notice`: of which Python the lines are not recorded; else "".
+    void note_tracer(cupti_tracer& tracer, const std::string& graphs_notice, const std::string& lines_notice)
+        PROF_EXCLUDES(mutex_);
     // Why GPU work is not recorded although the process uses CUDA.
     void note_missing(const std::string& problem) PROF_EXCLUDES(mutex_);
     // At the end: whether another tool has the variables by which NVTX and CUDA find libprof.
@@ -106,6 +108,7 @@ private:
     cupti_tracer* tracer_ PROF_GUARDED_BY(mutex_) = nullptr;  // once it records
     std::string missing_ PROF_GUARDED_BY(mutex_);             // note_missing(); else ""
     std::string graphs_notice_ PROF_GUARDED_BY(mutex_);       // note_tracer()
+    std::string lines_notice_ PROF_GUARDED_BY(mutex_);        // likewise
     std::string path_ PROF_GUARDED_BY(mutex_);
     std::string base_ PROF_GUARDED_BY(mutex_);          // in front of it: the directory in which recording began
     collector::totals totals_ PROF_GUARDED_BY(mutex_);  // of the latest capture that is complete

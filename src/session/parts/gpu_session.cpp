@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hooks/cupti/gpu_wait.hpp"
+#include "hooks/lines/call_lines.hpp"
 #include "session/process/patience.hpp"
 #include "session/process/warn_once.hpp"
 
@@ -93,6 +94,7 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     try {
         if (!make_tracer(*options)) return;
         const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
+        lines_notice_ = record_lines(options->lines, options->library_code);
         attached = tracer_->attach(epoch, activities, whole_graphs, options->api_calls == call_level::runtime);
         if (attached.ok()) put_handler_first();
     } catch (const std::exception& failure) {
@@ -106,7 +108,7 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
     std::string notice;
     if (activities.has(activity::kernels)) notice = graphs_notice(*options, cuda_is_new);
     if (!notice.empty()) warn_once(notice);
-    capture_.note_tracer(*tracer_, notice);
+    capture_.note_tracer(*tracer_, notice, lines_notice_);
 }
 
 // CUPTI crashes the next launch of a graph that was instantiated before whole graphs were switched on. So that is done

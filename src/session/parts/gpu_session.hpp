@@ -84,6 +84,7 @@ private:
     const profiler_observer observer_;
     tracer_options sizes_;
     std::unique_ptr<cupti_tracer> tracer_;  // one user
+    std::string lines_notice_;              // why Python's lines are not recorded; else ""
     std::atomic<bool> has_tracer_{false};   // for other threads, while the settling thread may make it
     bool handler_is_first_ = false;         // one user
     std::atomic<bool> is_in_use_{false};    // a thread is the one user

@@ -55,6 +55,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("nvtx_notice", earlier_nvtx_notice());
     put("pytorch", text_of(options, "pytorch"));
     put("modules", options.modules ? text_of(options, "modules") : "");
+    put("lines", text_of(options, "lines"));
     put("plan", plan_text(options));
     put("activities", options.activities.text);
     put("keep", options.keep.text);

@@ -104,7 +104,7 @@ class Prof:
         return {each["report"]: each for each in found}, dict(zip(ALL_REPORTS, texts))
 
     def text(self, options):
-        return self.run("report", self.capture, *options).decode()
+        return self.run("report", self.capture, "--whole-run", *options).decode()
 
     def trace(self, path, options):
         self.run("export", self.capture, "-o", path, *options)

@@ -12,8 +12,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "export/report/gain_words.hpp"
+#include "export/report/screen/screen_blocks.hpp"
 #include "export/report/screen/screen_numbers.hpp"
 #include "export/report/text_style.hpp"
 #include "record/label.hpp"
@@ -21,11 +24,11 @@
 namespace prof {
 namespace {
 
-constexpr double rough_share = 0.05;     // of a step: a rough gain of this size is shown beside sure ones
 constexpr double much_of_step = 0.9;     // busy: then the GPU is the limit
 constexpr std::size_t least_lines = 12;  // below it, or below least_width, the screen is four lines
 constexpr std::size_t least_width = 60;
 constexpr std::string_view continuation = "      ";
+constexpr std::size_t most_opened = 30;  // rows inside others, on a screen without end
 
 std::string base_name(std::string_view word) {
     const std::size_t slash = word.find_last_of('/');
@@ -35,7 +38,7 @@ std::string base_name(std::string_view word) {
 std::string gpus_text(const captured_process& process) {
     if (process.ops == 0) return process.gpus.empty() ? "no GPU" : "no GPU work";
     std::map<std::string, std::size_t> names;
-    for (const std::string& gpu : process.gpus) ++names[gpu.empty() ? "GPU" : gpu];
+    for (const std::string& gpu : process.used_gpus) ++names[gpu.empty() ? "GPU" : gpu];
     std::string out;
     for (const auto& [name, count] : names) {
         if (!out.empty()) out += ", ";
@@ -61,21 +64,6 @@ std::string what_a_step_is(const step_figures& steps) {
             break;
     }
     return fmt::format("one range \"{}\" each", terminal_safe(steps.range));
-}
-
-// A path of ranges with the names that rows have.
-std::string place_name(std::string_view path) {
-    if (path.empty()) return "rest of the step";
-    std::string out;
-    while (true) {
-        const std::size_t end = std::min(path.find('/'), path.size());
-        out += shown_row_name({.name = std::string(path.substr(0, end)),
-                               .kind = out.empty() ? step_row_kind::phase : step_row_kind::range},
-                              true);
-        if (end == path.size()) return out;
-        out += '/';
-        path.remove_prefix(end + 1);
-    }
 }
 
 // What the GPU waits for, by the largest cause of its idle time.
@@ -132,12 +120,11 @@ public:
         const bool blank_below = take(1) == 1;
         const bool blank_above = take(1) == 1;
         const bool is_whole = layout_.lines == SIZE_MAX;
-        rows += take(table_.all_rows() > rows ? table_.all_rows() - rows : 0);
-        // Rows are opened within what is left, and on a screen without end to a depth that can be read.
-        constexpr std::size_t most_opened = 30;
-        const std::vector<std::string> table = table_.lines(rows + (is_whole ? most_opened : left));
-        const std::size_t opened = table.size() - std::min(table.size(), rows + table_.head_lines() + 1);
-        take(opened);
+        // What large rows consist of comes before small rows: on a screen without end all of them are shown.
+        const std::size_t most_rows = is_whole ? table_.all_rows() + most_opened : rows + left;
+        const std::vector<std::string> table = table_.lines(most_rows, is_whole ? SIZE_MAX : rows);
+        const std::size_t more_rows = table.size() - std::min(table.size(), rows + table_.head_lines() + 1);
+        take(more_rows);
         // What is left then: the advice of further gains, further gains, and an empty line.
         const std::size_t more_advice = gains > 1 ? take(gains - 1) : 0;
         const bool blank_before_next = take(1) == 1;
@@ -168,6 +155,42 @@ public:
         return out;
     }
 
+    screen_blocks blocks() {
+        collect_gains();
+        screen_blocks out{.program = short_command(document_.capture), .gpus = gpus_text(document_.capture.process)};
+        const auto add_fact = [&](std::string_view line) {
+            if (line.empty()) return;
+            const std::size_t word = line.find(' ');
+            const std::size_t rest = std::min(line.find_first_not_of(' ', word), line.size());
+            out.facts.emplace_back(line.substr(0, word), line.substr(rest));
+        };
+        add_fact(step_line());
+        if (const std::string uneven = uneven_text(); !uneven.empty()) {
+            out.facts.back().second += "; " + uneven.substr(continuation.size());
+        }
+        add_fact(table_.has_gpu() ? gpu_line() : cpu_line());
+        add_fact(run_text());
+        out.bar = table_.bar_parts();
+        out.table = table_.grid(table_.all_rows() + most_opened);
+        if (answer_.gains && answer_.where->has_steps) {
+            out.gains_heading = gains_heading();
+            std::string said;
+            for (const priced_change* const gain : gains_) {
+                const bool is_new = gain->brief_advice != said;
+                if (!gain->brief_advice.empty()) said = gain->brief_advice;
+                out.gains.push_back({.time = unit().with_unit(unit().quanta(gain->gain_ns)),
+                                     .share = fmt::format("{:.0f} %", 100 * gain->share),
+                                     .what = gain_text(*gain, layout_.width),
+                                     .advice = is_new ? gain->brief_advice : std::string()});
+            }
+        }
+        if (const std::vector<std::string> next = next_lines(); !next.empty()) {
+            constexpr std::string_view first = "next: ";
+            out.next = next.front().substr(first.size());
+        }
+        return out;
+    }
+
 private:
     std::vector<std::string> small() {
         collect_gains();
@@ -179,23 +202,14 @@ private:
         return out;
     }
 
-    // Sure ones first, dearest first. Of rough ones, and of those that change results, the dearest is among the first
-    // three if it is large.
+    // In the order of the diagnosis, without those that would be shown as 0 %.
     void collect_gains() {
         gains_.clear();
         if (!answer_.gains) return;
-        std::vector<const priced_change*> rough;
         for (const priced_change& gain : answer_.gains->dearest) {
-            constexpr double least_share = 0.005;  // else it would be shown as 0 %
-            if (gain.share < least_share) continue;
-            (gain.is_rough || gain.changes_results ? rough : gains_).push_back(&gain);
+            constexpr double least_share = 0.005;
+            if (gain.share >= least_share) gains_.push_back(&gain);
         }
-        const bool is_early = !rough.empty() && gains_.size() > 2 && rough.front()->share >= rough_share;
-        if (is_early) {
-            gains_.insert(gains_.begin() + 2, rough.front());
-            rough.erase(rough.begin());
-        }
-        gains_.insert(gains_.end(), rough.begin(), rough.end());
     }
 
     const screen_unit& unit() const noexcept { return table_.numbers().unit; }
@@ -389,23 +403,24 @@ private:
                            100 * gain.share, gain_text(gain, layout_.width - 20));
     }
 
-    void add_gains(std::size_t count, std::size_t advice, std::vector<std::string>& out) const {
+    std::string gains_heading() const {
         const priced_changes& gains = *answer_.gains;
         std::string basis;
         if (gains.sampled != 0 && answer_.step) {
             basis =
                 fmt::format(", by {} of {} steps", with_thousands(gains.sampled), with_thousands(answer_.step->steps));
         }
-        if (gains_.empty()) {
-            out.push_back("Nothing was found that would shorten a step by 1 %" + basis + ".");
-            return;
-        }
+        if (gains_.empty()) return "Nothing was found that would shorten a step by 1 %" + basis + ".";
         std::string heading = "Possible gains a step" + basis;
         if (gains_.size() > 1) {
             heading += fmt::format("; all together at most {} ({:.0f} %)",
                                    unit().with_unit(unit().quanta(gains.together_ns)), 100 * gains.together_share);
         }
-        out.push_back(std::move(heading));
+        return heading;
+    }
+
+    void add_gains(std::size_t count, std::size_t advice, std::vector<std::string>& out) const {
+        out.push_back(gains_heading());
         // A gain without advice, or with the same, leaves its line to the next one.
         std::string said;
         for (std::size_t i = 0; i < std::min(count, gains_.size()); ++i) {
@@ -423,6 +438,15 @@ private:
         const bool has_findings = answer_.gains && !answer_.gains->dearest.empty();
         std::vector<std::string> parts;
         if (has_findings) parts.push_back("prof diagnose" + *answer_.place + " (each place, what to try)");
+        // A gain that is in a few steps names them.
+        constexpr std::string_view steps = "prof report --steps ";
+        if (!gains_.empty() && gains_.front()->brief_advice.starts_with(steps)) {
+            const std::string_view named = std::string_view(gains_.front()->brief_advice).substr(steps.size());
+            const std::string_view slice = named.substr(0, named.find(' '));
+            if (slice.find('N') == std::string_view::npos) {
+                parts.insert(parts.begin(), fmt::format("prof report{} --steps {} (that step)", *answer_.place, slice));
+            }
+        }
         parts.push_back("prof report" + *answer_.place + " --full (tables)");
         parts.emplace_back("prof help terms");
         // What a command answers is left out before the command is, and a path that leaves no room is FILE.
@@ -480,31 +504,6 @@ std::string short_command(const capture_heading& capture) {
     return terminal_safe(out);
 }
 
-std::string gain_text(const priced_change& gain, std::size_t width) {
-    constexpr std::size_t most_named = 2;
-    std::string places;
-    if (!gain.places.empty() && gain.rule != "data_loader") {
-        std::size_t named = 0;
-        for (const std::string& place : gain.places) {
-            if (named == most_named) break;
-            places += named != 0 ? ", " : place.starts_with("after ") ? " " : " in ";
-            places += shortened(place_name(place), 32);
-            ++named;
-        }
-        const std::uint64_t more = gain.more_places + gain.places.size() - named;
-        if (more != 0) places += fmt::format(" and {} more", more);
-    }
-    const std::string_view mark = gain.is_rough && gain.changes_results ? " (rough; results change)"
-                                  : gain.changes_results                ? " (results change)"
-                                  : gain.is_rough                       ? " (rough)"
-                                                                        : "";
-    const std::string noun = beginning_of(gain.noun, width - std::min(width, mark.size()));
-    const std::size_t used = display_width(noun) + mark.size();
-    constexpr std::size_t least = 8;  // " in a…b"
-    places = width >= used + least ? beginning_of(places, width - used) : std::string();
-    return noun + places + std::string(mark);
-}
-
 std::string head_line(std::string what, const std::string& right_text, std::size_t width) {
     constexpr std::string_view first = "prof  ";
     const std::size_t used = first.size() + display_width(right_text) + 2;
@@ -534,6 +533,12 @@ bool has_first_screen(const report_document& document) noexcept {
 std::vector<std::string> first_screen(const report_document& document, const screen_layout& layout) {
     if (!has_first_screen(document)) return {};
     return screen(document, *answer_in(document), layout).lines();
+}
+
+std::optional<screen_blocks> screen_blocks_of(const report_document& document) {
+    if (!has_first_screen(document)) return {};
+    constexpr screen_layout layout{.width = 120};
+    return screen(document, *answer_in(document), layout).blocks();
 }
 
 }  // namespace prof

@@ -26,8 +26,6 @@ const answer_block* answer_in(const report_document& document) noexcept;
 std::string short_command(const capture_heading& capture);
 // "15 %" of 152; with one decimal if that is wanted.
 std::string percent_text(std::int64_t tenths, bool has_decimal);
-// "launches in backward, forward and 3 more (rough)", in at most `width` cells: names of places give way.
-std::string gain_text(const priced_change& gain, std::size_t width);
 // Cuts what is longer than the screen is wide; in ASCII where that is wanted, but for names.
 void fit_lines(std::vector<std::string>& lines, const screen_layout& layout);
 // "prof  WHAT                 RIGHT"

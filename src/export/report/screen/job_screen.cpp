@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "export/report/gain_words.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "export/report/screen/screen_numbers.hpp"
 
@@ -103,7 +105,15 @@ public:
             processes.emplace(process.host, process.rank, process.pid);
         }
         is_of_several_ = commands.size() > 1;
-        is_named_by_file_ = is_of_several_ || processes.size() < members_.size();
+        // Two runs, or a restart, have a rank twice.
+        std::set<std::int64_t> ranks;
+        std::size_t with_rank = 0;
+        for (const member& each : members_) {
+            if (!each.document->capture.process.rank) continue;
+            ranks.insert(*each.document->capture.process.rank);
+            ++with_rank;
+        }
+        is_named_by_file_ = is_of_several_ || processes.size() < members_.size() || ranks.size() < with_rank;
         has_hosts_ = hosts.size() > 1;
         for (const member& each : members_) {
             mean_.step_ns += each.step_ns / static_cast<double>(members_.size());
@@ -179,7 +189,7 @@ private:
         std::set<std::string> hosts;
         for (const member& each : members_) {
             hosts.insert(each.document->capture.process.host);
-            const std::vector<std::string>& names = each.document->capture.process.gpus;
+            const std::vector<std::string>& names = each.document->capture.process.used_gpus;
             gpus[names.empty() || names.front().empty() ? "GPU" : names.front()] += each.answer->where->devices;
         }
         std::string right_text = fmt::format("{} {}", members_.size(),
@@ -238,6 +248,10 @@ private:
         }
         if (!has_steps)
             return "Step  not found in all processes: --step-range NAME names one; the table is of all time";
+        if (is_of_several_) {
+            return fmt::format("Step  {} to {}: the means of {} programs, which have a row each", text(least_mean()),
+                               text_with_unit(longest_mean()), members_.size());
+        }
         const std::string count = fewest == most
                                       ? with_thousands(most)
                                       : fmt::format("{} to {}", with_thousands(fewest), with_thousands(most));

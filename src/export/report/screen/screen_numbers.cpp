@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdlib>
-#include <utility>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 
 namespace prof {
@@ -23,9 +23,8 @@ int decimals_of_four_digits(double value) noexcept { return value < 10 ? 3 : val
 }  // namespace
 
 screen_unit screen_unit::for_step(double step_ns) noexcept {
-    if (step_ns < 1e6) return with_decimals("us", 1e3, decimals_of_four_digits(step_ns / 1e3));
-    if (step_ns < 1e10) return with_decimals("ms", 1e6, decimals_of_four_digits(step_ns / 1e6));
-    return with_decimals("s", 1e9, decimals_of_four_digits(step_ns / 1e9));
+    const unit_of_time unit = unit_of_step(step_ns);
+    return with_decimals(unit.name, unit.ns, decimals_of_four_digits(step_ns / unit.ns));
 }
 
 screen_unit screen_unit::for_run(double run_ns) noexcept {
@@ -49,28 +48,5 @@ std::string screen_unit::text(std::int64_t quanta) const {
 }
 
 std::string screen_unit::with_unit(std::int64_t quanta) const { return fmt::format("{} {}", text(quanta), name); }
-
-std::vector<std::int64_t> apportioned(std::span<const double> shares, std::int64_t total) {
-    std::vector<std::int64_t> out(shares.size(), 0);
-    double sum = 0;
-    for (const double share : shares) sum += share;
-    if (!(sum > 0) || total <= 0) return out;
-    std::vector<std::pair<double, std::size_t>> lost;
-    std::int64_t left = total;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-        const double exact = shares[i] / sum * static_cast<double>(total);
-        out[i] = static_cast<std::int64_t>(std::floor(exact));
-        left -= out[i];
-        if (shares[i] > 0) lost.emplace_back(static_cast<double>(out[i]) - exact, i);
-    }
-    std::stable_sort(lost.begin(), lost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (std::size_t i = 0; left > 0; i = (i + 1) % lost.size(), --left) ++out[lost[i].second];
-    for (std::size_t i = lost.size(); left < 0 && i-- > 0;) {  // rounding of large numbers
-        if (out[lost[i].second] == 0) continue;
-        --out[lost[i].second];
-        ++left;
-    }
-    return out;
-}
 
 }  // namespace prof

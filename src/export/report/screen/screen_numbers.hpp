@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace prof {
 
@@ -26,9 +24,5 @@ struct screen_unit {
     std::string text(std::int64_t quanta) const;  // "1,234.56"
     std::string with_unit(std::int64_t quanta) const;
 };
-
-// Whole numbers that add up to `total`, in proportion to `shares`: each is rounded down, and the units that are missing
-// go to those that lost most. Without shares above 0 all are 0. REQUIRES: shares >= 0.
-std::vector<std::int64_t> apportioned(std::span<const double> shares, std::int64_t total);
 
 }  // namespace prof

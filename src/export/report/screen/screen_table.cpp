@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
+#include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 
 namespace prof {
@@ -297,7 +299,18 @@ void add_row(screen_row& to, const screen_row& from) {
 
 }  // namespace
 
-std::vector<screen_row> screen_table::choose(std::size_t most) const {
+// Small rows have the lines that opened ones leave.
+std::vector<screen_row> screen_table::choose(std::size_t most, std::size_t named) const {
+    named = std::min({named, most, std::max<std::size_t>(tree_.size(), 1)});
+    std::vector<screen_row> out = choose_once(most, named);
+    while (out.size() < most && named < tree_.size()) {
+        named = std::min(named + (most - out.size()), tree_.size());
+        out = choose_once(most, named);
+    }
+    return out;
+}
+
+std::vector<screen_row> screen_table::choose_once(std::size_t most, std::size_t outermost) const {
     struct line {
         screen_row row;
         const screen_node* node = nullptr;  // null: of a row for others
@@ -314,7 +327,7 @@ std::vector<screen_row> screen_table::choose(std::size_t most) const {
         return out;
     };
     // One line is for all others, where there is no room for each.
-    const std::size_t named = all.size() <= most ? all.size() : std::max<std::size_t>(most, 1) - 1;
+    const std::size_t named = all.size() <= outermost ? all.size() : std::max<std::size_t>(outermost, 1) - 1;
     for (std::size_t i = 0; i < named; ++i) lines.push_back({all[i], &tree_[i]});
     if (lines.size() < all.size()) lines.push_back({fold(all, lines.size(), 0), nullptr, true});
 
@@ -364,8 +377,8 @@ std::vector<screen_row> screen_table::choose(std::size_t most) const {
     return out;
 }
 
-std::vector<std::string> screen_table::lines(std::size_t most) const {
-    const std::vector<screen_row> rows = choose(most);
+screen_grid screen_table::grid(std::size_t most, std::size_t named) const {
+    const std::vector<screen_row> rows = choose(most, named);
     screen_row sum;
     sum.cells.resize(columns_.size());
     sum.is_blank.assign(columns_.size(), false);
@@ -373,152 +386,170 @@ std::vector<std::string> screen_table::lines(std::size_t most) const {
     for (const screen_row& row : rows) {
         if (row.depth == 0) add_row(sum, row);
     }
-    sum.is_blank.assign(columns_.size(), false);
-    const bool has_waits = has_gpu() &&
-                           static_cast<double>(sum.waits) >= least_waits * static_cast<double>(numbers_.whole) &&
-                           sum.waits > 0;
-
-    struct text_column {
-        std::string head;   // the upper line
-        std::string title;  // the lower one
-        std::vector<std::string> cells;
-        bool is_idle = false;
-    };
-    const screen_unit& unit = numbers_.unit;
-    const auto number = [&](std::int64_t quanta, bool is_blank) {
-        return is_blank ? std::string() : unit.text(quanta);
-    };
     std::vector<const screen_row*> all;
     all.reserve(rows.size() + 1);
     for (const screen_row& row : rows) all.push_back(&row);
     all.push_back(&sum);
 
-    std::vector<text_column> columns;
+    const screen_unit& unit = numbers_.unit;
+    screen_grid out;
+    out.corner = fmt::format("{} {}", unit.name, of_.has_steps ? "a step" : "in all");
+    for (const screen_row* const row : all) {
+        std::int64_t busy = has_gpu() ? 0 : row->time;
+        for (std::size_t c = 0; c < columns_.size(); ++c) busy += columns_[c].is_idle ? 0 : row->cells[c];
+        out.rows.push_back({row->name, row->depth, {}, row == &sum, row->time, busy});
+    }
     const auto add_column = [&](std::string head, std::string title, bool is_idle, auto&& cell) {
-        text_column column{std::move(head), std::move(title), {}, is_idle};
-        for (const screen_row* const row : all) column.cells.push_back(cell(*row));
-        columns.push_back(std::move(column));
+        out.columns.push_back({std::move(head), std::move(title), is_idle});
+        for (std::size_t i = 0; i < all.size(); ++i) out.rows[i].cells.push_back(cell(*all[i]));
+    };
+    const auto number = [&](std::int64_t quanta, bool is_blank) {
+        return is_blank ? std::string() : unit.text(quanta);
     };
     const auto percent = [](const screen_row& row) {
         return row.depth != 0 ? std::string() : fmt::format("{} %", row.percent);
     };
-    if (has_gpu()) {
-        add_column("", "time", false, [&](const screen_row& row) { return number(row.time, row.depth != 0); });
-        add_column("", "", false, percent);
-        for (std::size_t c = 0; c < columns_.size(); ++c) {
-            add_column(c == 0 ? "GPU" : "", columns_[c].title, columns_[c].is_idle, [&](const screen_row& row) {
-                const bool is_none = row.is_blank[c] || (row.depth != 0 && columns_[c].is_idle);
-                return number(row.cells[c], is_none);
-            });
-        }
-        add_column("", "CPU", false, [&](const screen_row& row) {
-            return number(row.cpu, row.depth != 0 || !row.has_cpu || (row.cpu == 0 && &row != &sum));
-        });
-        if (has_waits) {
-            add_column("of it", "waits", false,
-                       [&](const screen_row& row) { return number(row.waits, row.depth != 0 || row.waits == 0); });
-        }
-    } else {
+    if (!has_gpu()) {
         add_column("", "CPU", false, [&](const screen_row& row) { return number(row.cpu, false); });
         add_column("", "", false, percent);
+        return out;
     }
-
-    std::vector<std::size_t> widths;
-    std::size_t used = 0;
-    for (const text_column& column : columns) {
-        std::size_t width = std::max(display_width(column.title), display_width(column.head));
-        for (const std::string& cell : column.cells) width = std::max(width, display_width(cell));
-        widths.push_back(width);
-        used += width + column_gap;
+    add_column("", "time", false, [&](const screen_row& row) { return number(row.time, row.depth != 0); });
+    add_column("", "", false, percent);
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+        add_column(c == 0 ? "GPU" : "", columns_[c].title, columns_[c].is_idle, [&](const screen_row& row) {
+            return number(row.cells[c], row.is_blank[c] || (row.depth != 0 && columns_[c].is_idle));
+        });
     }
-    const std::size_t room = layout_.width > used + 8 ? layout_.width - used : 8;
-    std::size_t name_width = display_width("whole recording");
-    const std::string corner = fmt::format("{} {}", unit.name, of_.has_steps ? "a step" : "in all");
-    for (const screen_row* const row : all) {
-        name_width = std::max(name_width, 2 * row->depth + display_width(row->name));
-    }
-    name_width = std::min({name_width, longest_name(), room});
-
-    // "GPU idle, by cause" stands above the idle columns, as much of it as has room.
-    std::string upper(name_width, ' ');
-    std::string lower = left_aligned(corner, name_width);
-    std::size_t idle_width = 0;
-    bool was_idle = false;
-    const auto close_idle = [&] {
-        if (idle_width == 0) return;
-        std::string_view label = "GPU idle, by cause";
-        for (const std::string_view shorter : {"GPU idle", "idle", ""}) {
-            if (label.size() + column_gap <= idle_width) break;
-            label = shorter;
-        }
-        upper += right_aligned(label, idle_width);
-        idle_width = 0;
-    };
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-        const std::size_t width = widths[c] + column_gap;
-        if (was_idle && !columns[c].is_idle) close_idle();
-        was_idle = columns[c].is_idle;
-        if (columns[c].is_idle) {
-            idle_width += width;
-        } else {
-            upper += right_aligned(columns[c].head, width);
-        }
-        lower += right_aligned(columns[c].title, width);
-    }
-    close_idle();
-
-    const std::size_t table_width = name_width + used;
-    constexpr std::size_t most_bar = 28;
-    const std::size_t bar_room =
-        layout_.width > table_width + column_gap ? layout_.width - table_width - column_gap : 0;
-    const std::size_t bar_width =
-        has_gpu() ? (layout_.width >= wide && bar_room >= 10 ? std::min<std::size_t>(bar_room, 24) : 0)
-                  : std::min(bar_room, most_bar);
-    std::int64_t largest = 1;
-    for (const screen_row& row : rows) largest = std::max(largest, row.depth == 0 ? row.time : 0);
-
-    std::vector<std::string> out;
-    if (has_gpu()) out.push_back(without_end_spaces(upper));
-    out.push_back(without_end_spaces(lower));
-    for (std::size_t r = 0; r < all.size(); ++r) {
-        const std::size_t indent = std::min(2 * all[r]->depth, name_width / 2);
-        std::string text =
-            std::string(indent, ' ') + left_aligned(shortened(all[r]->name, name_width - indent), name_width - indent);
-        for (std::size_t c = 0; c < columns.size(); ++c)
-            text += right_aligned(columns[c].cells[r], widths[c] + column_gap);
-        if (bar_width >= 4 && all[r] != &sum && all[r]->depth == 0) {
-            std::int64_t busy = has_gpu() ? 0 : all[r]->time;
-            for (std::size_t c = 0; c < columns_.size(); ++c) busy += columns_[c].is_idle ? 0 : all[r]->cells[c];
-            const auto cells_for = [&](std::int64_t quanta) {
-                return static_cast<std::size_t>(std::llround(
-                    static_cast<double>(quanta) * static_cast<double>(bar_width) / static_cast<double>(largest)));
-            };
-            const std::size_t whole = cells_for(all[r]->time);
-            const std::size_t full = std::min(cells_for(busy), whole);
-            text += "  " + repeated(busy_block(layout_.is_ascii), full) +
-                    repeated(idle_block(layout_.is_ascii), whole - full);
-        }
-        out.push_back(without_end_spaces(std::move(text)));
+    add_column("", "CPU", false, [&](const screen_row& row) {
+        return number(row.cpu, row.depth != 0 || !row.has_cpu || (row.cpu == 0 && &row != &sum));
+    });
+    if (sum.waits > 0 && static_cast<double>(sum.waits) >= least_waits * static_cast<double>(numbers_.whole)) {
+        add_column("of it", "waits", false,
+                   [&](const screen_row& row) { return number(row.waits, row.depth != 0 || row.waits == 0); });
     }
     return out;
 }
 
-std::string screen_table::bar() const {
-    struct part {
-        std::string name;
-        double ns = 0;
-        bool is_idle = false;
-    };
-    std::vector<part> parts;
+namespace {
+
+// A grid as lines of text.
+class grid_text {
+public:
+    grid_text(const screen_grid& of, std::size_t longest_name, bool has_gpu, const screen_layout& layout)
+        : of_(of), has_gpu_(has_gpu), layout_(layout) {
+        for (std::size_t c = 0; c < of.columns.size(); ++c) {
+            std::size_t width = std::max(display_width(of.columns[c].title), display_width(of.columns[c].head));
+            for (const screen_grid::row& row : of.rows) width = std::max(width, display_width(row.cells[c]));
+            widths_.push_back(width + column_gap);
+        }
+        const std::size_t used = std::accumulate(widths_.begin(), widths_.end(), std::size_t{0});
+        const std::size_t room = layout.width > used + 8 ? layout.width - used : 8;
+        name_width_ = display_width("whole recording");
+        for (const screen_grid::row& row : of.rows) {
+            name_width_ = std::max(name_width_, 2 * row.depth + display_width(row.name));
+        }
+        name_width_ = std::min({name_width_, longest_name, room});
+        const std::size_t table_width = name_width_ + used;
+        const std::size_t bar_room =
+            layout.width > table_width + column_gap ? layout.width - table_width - column_gap : 0;
+        constexpr std::size_t most_bar = 28;
+        constexpr std::size_t most_gpu_bar = 24;
+        constexpr std::size_t least_gpu_bar = 10;
+        if (!has_gpu) {
+            bar_width_ = std::min(bar_room, most_bar);
+        } else if (layout.width >= wide && bar_room >= least_gpu_bar) {
+            bar_width_ = std::min(bar_room, most_gpu_bar);
+        }
+    }
+
+    std::vector<std::string> lines() const {
+        std::vector<std::string> out;
+        if (has_gpu_) out.push_back(without_end_spaces(upper_head()));
+        out.push_back(without_end_spaces(lower_head()));
+        std::int64_t largest = 1;
+        for (const screen_grid::row& row : of_.rows) {
+            if (row.depth == 0 && !row.is_sum) largest = std::max(largest, row.time);
+        }
+        for (const screen_grid::row& row : of_.rows) out.push_back(line_of(row, largest));
+        return out;
+    }
+
+private:
+    // "GPU idle, by cause" stands above the idle columns, as much of it as has room.
+    std::string upper_head() const {
+        std::string out(name_width_, ' ');
+        std::size_t idle_width = 0;
+        const auto close_idle = [&] {
+            if (idle_width == 0) return;
+            std::string_view label = "GPU idle, by cause";
+            for (const std::string_view shorter : {"GPU idle", "idle", ""}) {
+                if (label.size() + column_gap <= idle_width) break;
+                label = shorter;
+            }
+            out += right_aligned(label, idle_width);
+            idle_width = 0;
+        };
+        for (std::size_t c = 0; c < of_.columns.size(); ++c) {
+            if (of_.columns[c].is_idle) {
+                idle_width += widths_[c];
+                continue;
+            }
+            close_idle();
+            out += right_aligned(of_.columns[c].head, widths_[c]);
+        }
+        close_idle();
+        return out;
+    }
+    std::string lower_head() const {
+        std::string out = left_aligned(of_.corner, name_width_);
+        for (std::size_t c = 0; c < of_.columns.size(); ++c) out += right_aligned(of_.columns[c].title, widths_[c]);
+        return out;
+    }
+    std::string line_of(const screen_grid::row& row, std::int64_t largest) const {
+        const std::size_t indent = std::min(2 * row.depth, name_width_ / 2);
+        std::string out =
+            std::string(indent, ' ') + left_aligned(shortened(row.name, name_width_ - indent), name_width_ - indent);
+        for (std::size_t c = 0; c < row.cells.size(); ++c) out += right_aligned(row.cells[c], widths_[c]);
+        constexpr std::size_t least_bar_width = 4;
+        if (bar_width_ >= least_bar_width && !row.is_sum && row.depth == 0) {
+            const auto cells_for = [&](std::int64_t quanta) {
+                return static_cast<std::size_t>(std::llround(
+                    static_cast<double>(quanta) * static_cast<double>(bar_width_) / static_cast<double>(largest)));
+            };
+            const std::size_t whole = cells_for(row.time);
+            const std::size_t full = std::min(cells_for(row.busy), whole);
+            out += "  " + repeated(busy_block(layout_.is_ascii), full) +
+                   repeated(idle_block(layout_.is_ascii), whole - full);
+        }
+        return without_end_spaces(std::move(out));
+    }
+
+    const screen_grid& of_;
+    bool has_gpu_;
+    const screen_layout& layout_;
+    std::vector<std::size_t> widths_;  // with the gap before each
+    std::size_t name_width_ = 0;
+    std::size_t bar_width_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> screen_table::lines(std::size_t most, std::size_t named) const {
+    return grid_text(grid(most, named), longest_name(), has_gpu(), layout_).lines();
+}
+
+std::vector<bar_part> screen_table::bar_parts() const {
+    std::vector<bar_part> parts;
     double whole = 0;
-    const auto add_sorted = [&](std::vector<part> some) {
-        std::stable_sort(some.begin(), some.end(), [](const part& a, const part& b) { return a.ns > b.ns; });
-        for (part& each : some) {
+    const auto add_sorted = [&](std::vector<bar_part> some) {
+        std::stable_sort(some.begin(), some.end(), [](const bar_part& a, const bar_part& b) { return a.ns > b.ns; });
+        for (bar_part& each : some) {
             whole += each.ns;
             if (each.ns > 0) parts.push_back(std::move(each));
         }
     };
-    std::vector<part> some;
+    std::vector<bar_part> some;
     some.reserve(tree_.size());
     for (const screen_node& node : tree_) {
         some.push_back({node.own_name, not_negative(has_gpu() ? node.figures.busy_ns() : node.figures.cpu_ns), false});
@@ -542,10 +573,10 @@ std::string screen_table::bar() const {
 
     const auto cells = static_cast<double>(layout_.width);
     // Parts that are too short to be seen are one, busy ones and idle ones apart.
-    std::vector<part> shown;
+    std::vector<bar_part> shown;
     for (const bool idle : {false, true}) {
-        part small{"", 0, idle};
-        for (const part& each : parts) {
+        bar_part small{"", 0, idle};
+        for (const bar_part& each : parts) {
             if (each.is_idle != idle) continue;
             if (each.ns / whole * cells < 1.5) {
                 small.ns += each.ns;
@@ -555,10 +586,15 @@ std::string screen_table::bar() const {
         }
         if (small.ns / whole * cells >= 0.5) shown.push_back(std::move(small));
     }
+    return shown;
+}
+
+std::string screen_table::bar() const {
+    const std::vector<bar_part> shown = bar_parts();
     if (shown.empty()) return {};
     std::vector<double> shares;
     shares.reserve(shown.size());
-    for (const part& each : shown) shares.push_back(each.ns);
+    for (const bar_part& each : shown) shares.push_back(each.ns);
     const std::size_t spaces = shown.size() - 1;
     const std::size_t room = layout_.width > 2 * spaces + 1 ? layout_.width - spaces : shown.size();
     // A cell each, the rest by time.

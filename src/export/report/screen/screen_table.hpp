@@ -66,6 +66,33 @@ private:
 // The word for a cause of idle time: "launches", "CPU code".
 std::string_view use_word(step_column use) noexcept;
 
+// The table as a grid of texts, for any format.
+struct screen_grid {
+    struct column {
+        std::string head{};   // the upper line
+        std::string title{};  // the lower one; "": of percentages
+        bool is_idle = false;
+    };
+    struct row {
+        std::string name{};
+        std::size_t depth = 0;
+        std::vector<std::string> cells{};  // by column
+        bool is_sum = false;
+        std::int64_t time = 0;  // in quanta
+        std::int64_t busy = 0;  // of it
+    };
+    std::string corner{};  // "ms a step"
+    std::vector<column> columns{};
+    std::vector<row> rows{};
+};
+
+// A part of the step, busy or idle; "" stands for several that are too short to be seen.
+struct bar_part {
+    std::string name{};
+    double ns = 0;
+    bool is_idle = false;
+};
+
 class screen_table {
 public:
     screen_table(const step_table& of, const screen_layout& layout);
@@ -75,18 +102,23 @@ public:
     std::size_t least_rows() const noexcept;
     // All rows of the outermost level.
     std::size_t all_rows() const noexcept { return tree_.size(); }
+    // At most `rows` rows, and the sum. Rows that are left show what rows consist of.
+    // `named`: so many lines are for the outermost level, unless rows are not opened for want of large ones.
+    screen_grid grid(std::size_t rows, std::size_t named = SIZE_MAX) const;
     // The head, at most `rows` rows, and the sum, as lines. Lines that are left show what rows consist of.
-    std::vector<std::string> lines(std::size_t rows) const;
+    std::vector<std::string> lines(std::size_t rows, std::size_t named = SIZE_MAX) const;
     std::size_t head_lines() const noexcept { return has_gpu() ? 2 : 1; }
     // The step as one line, busy by phase, then idle by cause.
     std::string bar() const;
+    std::vector<bar_part> bar_parts() const;
     // The rows of the outermost level, in the order of tree(), as they are printed.
     std::vector<screen_row> level() const;
     const std::vector<screen_node>& tree() const noexcept { return tree_; }
     bool has_gpu() const noexcept { return of_.devices != 0; }
 
 private:
-    std::vector<screen_row> choose(std::size_t rows) const;
+    std::vector<screen_row> choose(std::size_t rows, std::size_t named) const;
+    std::vector<screen_row> choose_once(std::size_t rows, std::size_t named) const;
     std::vector<screen_row> inside(const screen_node& node, const screen_row& parent) const;
     void fill_cells(const step_table_row& figures, screen_row& row) const;
     void choose_columns();

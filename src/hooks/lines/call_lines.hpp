@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python stack at a CUDA call, as records: of a call that took long, and of a call before which the host ran other
+// code for long. Part of the hot path. A call that is short pays one comparison; a stack costs about a microsecond, and
+// a thread has at most most_stacks_a_second of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hooks/lines/line_bounds.hpp"
+#include "record/record.hpp"
+#include "ring/producer.hpp"
+
+namespace prof {
+
+inline constexpr std::uint32_t most_stacks_a_second = 1000;
+inline constexpr std::uint32_t most_recorded_frames = 12;
+
+// Begins to record lines, or ends it. Looks for Python in the process, so not for hooks. One thread at a time.
+// `library_code`: parts of paths, with colons between, by which code counts as a library's and not as the program's
+// own. Returns why Python's lines are not recorded; "": they are, or there is no Python.
+std::string record_lines(bool is_on, std::string_view library_code);
+
+// Records the stack of this thread, if it has one. REQUIRES: `out` is the thread's producer, and it is writing. `key`:
+// that of the call; `length`: how many ticks the call or the stretch has taken until now, `ticks`.
+void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks, std::uint64_t length) noexcept;
+// Whether even a launch that took so many ticks has a stack. A launch takes long where the GPU's queue is full, which
+// is no flaw of the line.
+bool is_long_launch(std::uint64_t ticks) noexcept;
+
+}  // namespace prof

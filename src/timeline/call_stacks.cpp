@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "timeline/call_stacks.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace prof {
+namespace {
+
+constexpr std::uint32_t index_mask = 0xFFFF;
+constexpr std::size_t most_frames = 64;  // of a stack in a damaged capture
+
+}  // namespace
+
+std::uint32_t stack_collector::index_of(timeline& out, const std::vector<code_line>& frames, std::uint32_t depth) {
+    std::uint64_t hash = depth;
+    for (const code_line& each : frames) {
+        hash = (hash ^ (std::uint64_t{each.name} << 32 | each.line)) * 0x9E37'79B9'7F4A'7C15U;
+        hash ^= hash >> 29;
+    }
+    const auto [first, last] = by_hash_.equal_range(hash);
+    for (auto each = first; each != last; ++each) {
+        const code_stack& known = out.code_stacks[each->second];
+        const auto begin = out.code_lines.begin() + known.first;
+        if (known.depth == depth && std::equal(begin, begin + known.count, frames.begin(), frames.end())) {
+            return each->second;
+        }
+    }
+    const auto index = static_cast<std::uint32_t>(out.code_stacks.size());
+    out.code_stacks.push_back(
+        {static_cast<std::uint32_t>(out.code_lines.size()), static_cast<std::uint32_t>(frames.size()), depth});
+    out.code_lines.insert(out.code_lines.end(), frames.begin(), frames.end());
+    by_hash_.emplace(hash, index);
+    return index;
+}
+
+void stack_collector::link(timeline& out) {
+    const auto is_before = [](const timeline_api_call& call, std::int64_t ns) { return call.start_ns < ns; };
+    for (const found& each : found_) {
+        auto call = std::lower_bound(out.api_calls.begin(), out.api_calls.end(), each.call_start_ns, is_before);
+        for (; call != out.api_calls.end() && call->start_ns == each.call_start_ns; ++call) {
+            if (call->correlation != each.correlation || call->thread != each.thread) continue;
+            out.call_stacks.push_back(
+                {static_cast<std::uint32_t>(call - out.api_calls.begin()), each.stack, each.role, each.position});
+            break;
+        }
+    }
+    std::sort(out.call_stacks.begin(), out.call_stacks.end(), [](const call_stack& a, const call_stack& b) {
+        return std::tie(a.call, a.role) < std::tie(b.call, b.role);
+    });
+}
+
+bool stack_walk::is_next(const record& r) const noexcept {
+    return !frames_.empty() && r.kind == record_kind::code_line && r.value == correlation_ &&
+           static_cast<stack_role>(r.flags & ~library_line) == role_ &&
+           (r.category & index_mask) > frames_.back().index;
+}
+
+void stack_walk::add(const record& r, timeline& out) {
+    if (frames_.empty()) {
+        correlation_ = r.value;
+        role_ = static_cast<stack_role>(r.flags & ~library_line);
+        depth_ = r.category >> 16;
+        position_ = role_ == stack_role::during ? r.domain : 0;
+        if (role_ != stack_role::during) out.quality.stacks_left_out += r.domain;
+    }
+    if (frames_.size() == most_frames || role_ > stack_role::during) return;
+    frames_.push_back({.name = r.name,
+                       .line = r.color,
+                       .index = static_cast<std::uint16_t>(r.category & index_mask),
+                       .is_library = (r.flags & library_line) != 0});
+}
+
+void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns) {
+    if (frames_.empty()) return;
+    to_->add({call_start_ns, correlation_, thread, to_->index_of(out, frames_, depth_), role_, position_});
+    frames_.clear();
+}
+
+const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept {
+    const std::span<const code_line> lines = lines_of(data, stack);
+    const auto found = std::find_if(lines.begin(), lines.end(), [](const code_line& each) { return !each.is_library; });
+    if (found != lines.end()) return &*found;
+    return lines.empty() ? nullptr : &lines.front();
+}
+
+const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept {
+    const code_line* out = own_line(data, stack);
+    bool is_in_library = false;
+    std::uint32_t next = 0;
+    for (const code_line& each : lines_of(data, stack)) {
+        // Frames that were not recorded are a library's, or lie around an own one.
+        if (each.is_library || each.index != next) is_in_library = true;
+        next = each.index + 1U;
+        if (each.is_library) continue;
+        if (is_in_library) out = &each;
+        is_in_library = false;
+    }
+    return out;
+}
+
+const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept {
+    const auto found = std::lower_bound(data.call_stacks.begin(), data.call_stacks.end(), std::tuple{call, role},
+                                        [](const call_stack& each, const auto& wanted) {
+                                            return std::tuple{each.call, each.role} < wanted;
+                                        });
+    const bool is_there = found != data.call_stacks.end() && found->call == call && found->role == role;
+    return is_there ? &*found : nullptr;
+}
+
+}  // namespace prof

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Python stacks of calls: from the records of their frames to timeline::call_stacks. Steps of build_timeline(). One
+// thread. Linear in the records; memory is that of the distinct stacks, and 24 bytes for each that was recorded.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "record/record.hpp"
+#include "timeline/timeline.hpp"
+
+namespace prof {
+
+// The stacks of all threads, as they are walked.
+class stack_collector {
+public:
+    struct found {
+        std::int64_t call_start_ns = 0;
+        std::uint64_t correlation = 0;
+        std::uint32_t thread = npos;
+        std::uint32_t stack = npos;
+        stack_role role = stack_role::call;
+        std::uint16_t position = 0;
+    };
+
+    // The index of the stack with these frames in `out`, added if there was none.
+    std::uint32_t index_of(timeline& out, const std::vector<code_line>& frames, std::uint32_t depth);
+    void add(const found& stack) { found_.push_back(stack); }
+
+    // Fills timeline::call_stacks. REQUIRES: the calls are in order. Those without their call are left out.
+    void link(timeline& out);
+
+private:
+    std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+    std::vector<found> found_;
+};
+
+// Puts the frames of one thread together.
+class stack_walk {
+public:
+    explicit stack_walk(stack_collector& to) noexcept : to_(&to) {}
+
+    // Whether the record is the next frame of the stack that was begun.
+    bool is_next(const record& r) const noexcept;
+    // REQUIRES: the record is a code_line, and the next frame or there are none.
+    void add(const record& r, timeline& out);
+    bool has_frames() const noexcept { return !frames_.empty(); }
+    // The frames that were added are a whole stack. `call_start_ns`: of the call whose it is, as far as is known.
+    void finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns);
+    std::uint64_t correlation() const noexcept { return correlation_; }
+    stack_role role() const noexcept { return role_; }
+
+private:
+    stack_collector* to_;
+    std::vector<code_line> frames_;
+    std::uint64_t correlation_ = 0;
+    std::uint32_t depth_ = 0;
+    std::uint16_t position_ = 0;  // of a sample
+    stack_role role_ = stack_role::call;
+};
+
+}  // namespace prof

@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks on a GPU that findings end at the seeded lines, and what recording lines costs.
+
+    lines.py flaws BUILD [FLAW...]    each flaw under `prof run`: the first finding's dearest place is at the seeded line
+    lines.py cost BUILD [ROUNDS]      a launch-bound step with lines and without, windows side by side in one process
+
+BUILD: a build folder with bin/prof and lib/libprof.so. Prints PASS or FAIL a check, and at last for all. Exits with 77
+without a GPU and PyTorch.
+
+A flaw's line ends with a comment, the flaw's name. Of host code the line is one of those that ran, or that of the next CUDA
+call (docs/reference/diagnose.md); they are all marked.
+"""
+import ctypes
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve()
+STEPS = 30
+GOAL = 0.002  # of a step
+
+# --- the programs -----------------------------------------------------------------------------------------------------
+
+
+def spin(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
+
+
+class Training:
+    """A small model, whose steps take some milliseconds."""
+
+    def __init__(self, layers=8, width=1024):
+        import torch
+
+        self.torch = torch
+        torch.manual_seed(1)
+        self.model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers))).cuda()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
+        self.batch = torch.randn(2048, width, device="cuda")
+
+    def step(self, model=None):
+        self.optimizer.zero_grad()
+        loss = (model or self.model)(self.batch).square().mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+
+def item():
+    training = Training()
+    total = 0.0
+    for _ in range(STEPS):
+        loss = training.step()
+        total += loss.item()  # item
+
+
+def two_lines():
+    training = Training()
+    for _ in range(STEPS):
+        loss = training.step()
+        loss.item()  # two_lines
+        training.step().tolist()  # two_lines
+
+
+def if_tensor():
+    training = Training()
+    for _ in range(STEPS):
+        if training.step() > 1e9:  # if_tensor
+            print("diverged")
+
+
+def pageable():
+    training = Training()
+    torch = training.torch
+    host = torch.randn(4096, 8192)
+    for _ in range(STEPS):
+        training.batch = host.cuda(non_blocking=True)[:2048, :1024]  # pageable
+        training.step()
+
+
+def synchronize():
+    training = Training()
+    for _ in range(STEPS):
+        training.step()
+        training.torch.cuda.synchronize()  # synchronize
+        training.step()
+
+
+def empty_cache():
+    training = Training()
+    for _ in range(STEPS):
+        training.step()
+        training.torch.cuda.empty_cache()  # empty_cache
+        training.optimizer.zero_grad(set_to_none=True)
+
+
+def host_code():
+    training = Training()
+
+    def tokenize():
+        spin(0.003)  # host_code
+
+    for _ in range(STEPS):
+        training.step().item()
+        tokenize()  # host_code
+        training.optimizer.zero_grad()
+        training.batch.add_(0.0)  # host_code
+
+
+def custom_function():
+    training = Training()
+    torch = training.torch
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, gradient):
+            if gradient.abs().max().item() > 1e9:  # custom_function
+                print("large")
+            return gradient * 2
+
+    for _ in range(STEPS):
+        training.optimizer.zero_grad()
+        Scaled.apply(training.model(training.batch)).square().mean().backward()
+        training.optimizer.step()
+
+
+def collate():
+    training = Training()
+    torch = training.torch
+
+    def collate_batch(rows):
+        batch = torch.stack(rows).cuda()
+        batch.sum().item()  # collate
+        return batch
+
+    data = [torch.randn(1024) for _ in range(64)] * STEPS
+    for batch in torch.utils.data.DataLoader(data, batch_size=64, collate_fn=collate_batch):
+        training.batch = batch.repeat(32, 1)
+        training.step()
+
+
+def compiled():
+    training = Training()
+    model = training.torch.compile(training.model)
+    for _ in range(STEPS):
+        loss = training.step(model)
+        loss.item()  # compiled
+
+
+def lightning():
+    import lightning as pl
+
+    training = Training()
+    torch = training.torch
+
+    class Module(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.model = training.model
+
+        def training_step(self, batch, _):
+            return self.model(training.batch).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=1e-3)
+
+    class Watch(pl.Callback):
+        def on_train_batch_end(self, trainer, module, outputs, batch, index):
+            outputs["loss"].item()  # lightning
+
+    loader = torch.utils.data.DataLoader([torch.zeros(1)] * STEPS)
+    pl.Trainer(max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+               enable_model_summary=False, callbacks=[Watch()]).fit(Module(), loader)
+
+
+FLAWS = {each.__name__: each for each in (item, two_lines, if_tensor, pageable, synchronize, empty_cache, host_code,
+                                          custom_function, collate, compiled, lightning)}
+NEEDS = {"lightning": "lightning"}
+
+
+# --- the checks -------------------------------------------------------------------------------------------------------
+
+
+def environment():
+    return {name: value for name, value in os.environ.items() if not name.startswith("PROF_") and name != "LD_PRELOAD"}
+
+
+def seeded_lines(flaw):
+    lines = HERE.read_text(encoding="utf-8").split("\n")
+    return {number for number, line in enumerate(lines, 1) if line.endswith("  # " + flaw)}
+
+
+def is_installed(module):
+    return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
+
+
+def check_flaw(build, flaw):
+    if flaw in NEEDS and not is_installed(NEEDS[flaw]):
+        print(f"skip {flaw}: no {NEEDS[flaw]}", flush=True)
+        return True
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run([build / "bin/prof", "run", "-o", folder, "--export", "none", "--", sys.executable, str(HERE),
+                              "program", flaw], capture_output=True, text=True, check=False, timeout=280, cwd=HERE.parent,
+                             env=environment())
+        captures = sorted(pathlib.Path(folder).glob("*.prof"), key=lambda path: path.stat().st_size)
+        if ran.returncode != 0 or not captures:
+            print(f"FAIL {flaw}: the program ended with {ran.returncode}: {ran.stderr[-800:]}", flush=True)
+            return False
+        report = subprocess.run([build / "bin/prof", "report", "--report", "diagnose", "--format", "json",
+                                 str(captures[-1])], capture_output=True, text=True, check=True)
+        rows = json.loads(report.stdout)["rows"]
+        lines = subprocess.run([build / "bin/prof", "report", "--report", "lines", str(captures[-1])],
+                               capture_output=True, text=True, check=True).stdout
+    wanted = {f"{HERE.name}:{line}" for line in seeded_lines(flaw)}
+    first = rows[0] if rows else {"finding": "none", "places": []}
+    found = [place["line"] for place in first["places"]]
+    is_right = bool(found) and found[0] in wanted
+    if flaw == "two_lines":
+        every = {place["line"] for row in rows for place in row["places"]}
+        is_right = is_right and wanted <= every
+    places = ", ".join(f"{place['line']} ({place['code']}) {place['cost_ns'] / 1e6:.2f} ms" for place in first["places"])
+    print(f"{'PASS' if is_right else 'FAIL'} {flaw}: {first['finding']}; wanted {sorted(wanted)}; places: {places}",
+          flush=True)
+    if not is_right:
+        for row in rows[1:4]:
+            print(f"     then: {row['finding']}: {[place['line'] for place in row['places']]}")
+        print(lines, flush=True)
+    return is_right
+
+
+class Library:
+    def __init__(self):
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            path = next(line.split()[-1] for line in maps if "libprof.so" in line)
+        self.library = ctypes.CDLL(path)
+        self.library.prof_start.argtypes = [ctypes.c_void_p]
+
+    def start(self, *settings):
+        texts = [setting.encode() for setting in settings]
+        array = (ctypes.c_char_p * (len(texts) + 1))(*texts, None)
+        result = self.library.prof_start(ctypes.cast(array, ctypes.c_void_p))
+        if result != 0:
+            raise SystemExit(f"prof_start returned {result}")
+
+    def stop(self):
+        self.library.prof_stop()
+
+
+def launch_bound():
+    """A training whose launches take longer than its kernels."""
+    import torch
+
+    torch.manual_seed(1)
+    layers = [torch.nn.Linear(64, 64) for _ in range(100)]
+    model = torch.nn.Sequential(*(part for layer in layers for part in (layer, torch.nn.ReLU()))).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, foreach=False)
+    batch = torch.randn(32, 64, device="cuda")
+
+    def step():
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+
+    return torch, step
+
+
+def measure(rounds, folder):
+    torch, step = launch_bound()
+    library = Library()
+    for _ in range(20):
+        step()
+
+    def window(lines):
+        library.start(f"output_dir={folder}", "export=none", f"lines={lines}")
+        for _ in range(3):
+            step()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(30):
+            step()
+        torch.cuda.synchronize()
+        ns = (time.perf_counter() - begin) / 30
+        library.stop()
+        for file in pathlib.Path(folder).glob("*"):
+            file.unlink()
+        return ns
+
+    for each in ("on", "off"):
+        window(each)
+    ratios, steps = [], []
+    for number in range(rounds):
+        # In turn, each order as often.
+        order = ("on", "off") if number % 2 == 0 else ("off", "on")
+        taken = {lines: window(lines) for lines in order}
+        ratios.append(taken["on"] / taken["off"])
+        steps.append(taken["off"])
+    draws = random.Random(1)
+    medians = sorted(statistics.median(draws.choices(ratios, k=rounds)) for _ in range(2000))
+    low, middle, high = medians[50] - 1, statistics.median(ratios) - 1, medians[-50] - 1
+    print(f"a step of {1000 * statistics.median(steps):.3f} ms recorded without lines: with lines {100 * middle:+.3f} % "
+          f"[{100 * low:.3f}, {100 * high:.3f}] of {rounds} rounds")
+    if high < GOAL:
+        print(f"PASS cost: under {100 * GOAL} %")
+    elif low > GOAL:
+        print(f"FAIL cost: above {100 * GOAL} %")
+    else:
+        print(f"UNDECIDED cost: {100 * GOAL} % lies within the interval; take more rounds")
+    return high < GOAL or low <= GOAL
+
+
+def check_cost(build, rounds):
+    with tempfile.TemporaryDirectory() as folder:
+        variables = environment() | {"LD_PRELOAD": str(build / "lib/libprof.so"), "PROF_AUTOSTART": "0"}
+        done = subprocess.run([sys.executable, str(HERE), "measure", str(rounds), folder], env=variables, check=False)
+    return done.returncode == 0
+
+
+def main():
+    mode = sys.argv[1] if len(sys.argv) > 1 else ""
+    if mode == "program":
+        FLAWS[sys.argv[2]]()
+        return 0
+    if mode == "measure":
+        return not measure(int(sys.argv[2]), sys.argv[3])
+    if mode not in ("flaws", "cost") or len(sys.argv) < 3:
+        print(__doc__)
+        return 2
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        print("skipped: no PyTorch with a GPU")
+        return 77
+    build = pathlib.Path(sys.argv[2]).resolve()
+    if mode == "cost":
+        is_right = check_cost(build, int(sys.argv[3]) if len(sys.argv) > 3 else 40)
+    else:
+        is_right = all([check_flaw(build, flaw) for flaw in sys.argv[3:] or FLAWS])
+    print("PASS" if is_right else "FAIL")
+    return not is_right
+
+
+if __name__ == "__main__":
+    sys.exit(main())
