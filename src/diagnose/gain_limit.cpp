@@ -40,6 +40,7 @@ void gain_limit::add(const dependency_graph& graph) {
     for (std::uint32_t i = graph.part().first_op; i < graph.part().end_op; ++i) {
         const gpu_op& op = data.ops[i];
         if ((op.kind != op_kind::kernel && op.kind != op_kind::graph) || op.launch == npos) continue;
+        if (!graph.ends_steps(i)) continue;
         const std::int64_t called_ns = data.api_calls[op.launch].start_ns;
         begun =
             partition_point_near(runs.size(), begun, [&](std::size_t at) { return runs[at].start_ns <= called_ns; });

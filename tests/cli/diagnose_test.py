@@ -291,12 +291,13 @@ class Diagnose(CommandLine):
                        call("cudaLaunchKernel", at + 200, 5, 300 + i), op("kernel", "gemm", at + 207, 893, 300 + i, 7)]
         trace = self.dir / "behind.json"
         trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
-        # Nobody waits for the copy, so no step is longer; the path of step 3 alone ends with it.
+        # Nobody waits for the copy, so no step is longer, and it changes nothing beside other steps. One step alone does
+        # not show that its stream is rarely used: the path of step 3 ends with the copy, which ends within step 5.
         for part, path_us in (([], 1000), (["--steps", "3"], 2700), (["--steps", "4"], 1000), (["--steps", "5"], 1000),
                               (["--steps", "4:7"], 1000), (["--steps", "2:9"], 1000)):
             found, _, path = self.documents(*part, trace)
             self.assertEqual(found["step_ns"], 1_000_000, part)
-            depends_on_edges = part in (["--steps", "3"], ["--steps", "4"], ["--steps", "5"], ["--steps", "4:7"])
+            depends_on_edges = part in (["--steps", "3"], ["--steps", "5"])
             self.assertEqual("ahead of the GPU at the edges" in " ".join(found["remarks"]), depends_on_edges, part)
             if depends_on_edges:
                 self.assertEqual({row["confidence"] for row in found["rows"]} - {"low"}, set())

@@ -45,6 +45,14 @@ struct graph_of {
         return npos;
     }
 
+    // Whether an operation goes on beside the steps, which is no time of theirs.
+    bool has_work_beside() const {
+        for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+            if (!graph->ends_steps(i)) return true;
+        }
+        return false;
+    }
+
     std::int64_t replayed(replay_changes changes = {}) const {
         changes.normalize();
         return replayed_ns(*graph, changes);

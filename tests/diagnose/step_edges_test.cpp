@@ -85,6 +85,41 @@ TEST(StepEdges, AHostThatRunsAheadHasTheGpusSteps) {
     for (const finding& each : of.findings) EXPECT_LE(of.share_of(each.gain_ns), 1) << each.title;
 }
 
+// 16 steps of 1,163 us: kernels of 1,000 us for which the host waits, and 150 us of code. A kernel of 100 ms in another
+// stream, launched before step `at`, is waited for by nobody: it changes no price and nothing on the path.
+TEST(StepEdges, WorkThatNobodyWaitsForChangesNoPrice) {
+    const auto of_program = [](int at) {
+        code all;
+        for (int i = 0; i < 17; ++i) {
+            if (i == at) all.push_back({.what = action::launch, .ns = 100'000 * us, .stream = 5});
+            all.push_back({action::step});
+            all.push_back({action::launch, 1'000 * us});
+            all.push_back({.what = action::wait, .stream = 0});
+            all.push_back({action::compute, 150 * us});
+        }
+        all.push_back({action::step});
+        const simulation run({all});
+        const timeline data = run.capture.build();
+        return diagnose(data, attribute(data));
+    };
+    const diagnosis without = of_program(-1);
+    ASSERT_EQ(without.findings.size(), 2U);
+    for (const int at : {0, 1, 8, 16}) {
+        const diagnosis of = of_program(at);
+        EXPECT_EQ(of.steps, 16U) << at;
+        EXPECT_EQ(of.path_ns, of.wall_ns) << at;
+        EXPECT_EQ(of.bound_by, without.bound_by) << at;
+        ASSERT_EQ(of.findings.size(), without.findings.size()) << at;
+        for (std::size_t i = 0; i < of.findings.size(); ++i) {
+            EXPECT_EQ(of.findings[i].title, without.findings[i].title) << at;
+            // The launch itself takes 3 us, once.
+            EXPECT_NEAR(static_cast<double>(of.findings[i].gain_ns), static_cast<double>(without.findings[i].gain_ns),
+                        5 * us)
+                << at << ' ' << of.findings[i].title;
+        }
+    }
+}
+
 // Kernels of 18 us in two streams in turn, one each 20 us. If what waits for a stream is not recorded, nothing says
 // that they may run beside each other.
 TEST(StepEdges, KernelsOfTwoStreamsAreNotTakenForIndependent) {

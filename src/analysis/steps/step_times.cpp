@@ -104,9 +104,9 @@ private:
 
 }  // namespace
 
-void delay_steps(const timeline& data, std::vector<whole_step>& steps) {
-    if (steps.empty() || data.ops.empty()) return;
-    const std::vector<bool> counts = stream_finder(data, steps).run();
+std::vector<bool> delay_steps(const timeline& data, std::vector<whole_step>& steps) {
+    if (steps.empty() || data.ops.empty()) return {};
+    std::vector<bool> counts = stream_finder(data, steps).run();
     // The latest end of what was launched before each step, in it, and after it until the next one.
     std::vector<std::int64_t> ends_ns(2 * steps.size() + 1, INT64_MIN);
     step_search step_by_time(steps);
@@ -126,6 +126,7 @@ void delay_steps(const timeline& data, std::vector<whole_step>& steps) {
         done_ns = std::max(done_ns, ends_ns[2 * i + 1]);
         step.end_delay_ns = std::max(done_ns, step.end_ns) - step.end_ns;
     }
+    return counts;
 }
 
 }  // namespace prof

@@ -14,7 +14,8 @@
 
 namespace prof {
 
-// Sets the delays of the steps. Linear in the operations. REQUIRES: the steps are by start_ns, without overlap.
-void delay_steps(const timeline& data, std::vector<whole_step>& steps);
+// Sets the delays of the steps. Returns the streams in which they compute, by place of the timeline; empty if there are
+// no steps or no operations. Linear in the operations. REQUIRES: the steps are by start_ns, without overlap.
+std::vector<bool> delay_steps(const timeline& data, std::vector<whole_step>& steps);
 
 }  // namespace prof

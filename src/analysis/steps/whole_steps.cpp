@@ -233,7 +233,7 @@ std::string_view step_witness_name(std::uint32_t witness) noexcept {
 whole_steps find_whole_steps(const timeline& data, const attribution& att, bool has_step_function) {
     whole_steps out = step_finder(data, att, has_step_function).run();
     out.witness = witness_of(data, att);
-    delay_steps(data, out.steps);
+    out.streams = delay_steps(data, out.steps);
     return out;
 }
 

@@ -63,6 +63,7 @@ public:
     const std::vector<step_run>& runs() const noexcept { return events_.runs(); }
     const std::vector<whole_step>& steps() const noexcept { return events_.steps(); }
     bool has_steps() const noexcept { return events_.has_steps(); }
+    bool ends_steps(std::uint32_t op) const noexcept { return events_.ends_steps(op); }
     bool has_xla() const noexcept { return has_xla_; }  // XLA's ranges
     std::size_t step_count() const noexcept { return steps().size(); }
 

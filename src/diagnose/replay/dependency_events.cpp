@@ -14,6 +14,11 @@
 #include "timeline/windows.hpp"
 
 namespace prof {
+namespace {
+
+constexpr std::size_t rare_stream = 4;  // at most one of so many steps has work in it
+
+}  // namespace
 
 graph_part whole_of(const timeline& data) noexcept {
     return {.end_call = static_cast<std::uint32_t>(data.api_calls.size()),
@@ -43,6 +48,30 @@ void dependency_events::find_runs(const whole_steps& steps) {
         if (!goes_on) runs_.push_back({.start_ns = steps_[i].start_ns, .first_step = i});
         runs_.back().end_ns = steps_[i].end_ns;
         ++runs_.back().steps;
+    }
+    if (has_steps_ && !steps.streams.empty()) find_work_beside(steps.streams);
+}
+
+// `streams`: whole_steps::streams.
+void dependency_events::find_work_beside(const std::vector<bool>& streams) {
+    std::vector<std::uint32_t> late;
+    std::vector<std::size_t> used(streams.size(), 0);    // by place: so many steps have work there
+    std::vector<std::size_t> latest(streams.size(), 0);  // the number of the latest of them, from 1
+    std::size_t begun = 0;
+    for (std::uint32_t i = part_.first_op; i < part_.end_op; ++i) {
+        const gpu_op& op = data_->ops[i];
+        if (streams[op.place]) continue;
+        const std::int64_t called_ns = op.launch == npos ? op.start_ns : data_->api_calls[op.launch].start_ns;
+        begun = partition_point_near(steps_.size(), begun,
+                                     [&](std::size_t at) { return steps_[at].start_ns <= called_ns; });
+        if (begun > 0 && std::exchange(latest[op.place], begun) != begun) ++used[op.place];
+        // Of what the last step launches one knows it if it takes as long as that step.
+        const whole_step& last = steps_.back();
+        const std::int64_t done_ns = begun < steps_.size() ? steps_[begun].to_ns() : last.to_ns() + last.length_ns();
+        if (op.end_ns > done_ns) late.push_back(i);
+    }
+    for (const std::uint32_t op : late) {
+        if (used[data_->ops[op].place] * rare_stream <= steps_.size()) beside_.push_back(op);
     }
 }
 
@@ -238,11 +267,12 @@ void dependency_events::find_work_across_edges(std::uint32_t thread) {
         const gpu_op& op = data_->ops[index];
         const std::uint32_t launch = launch_of(index);
         const std::size_t at = run_at(launch == npos ? op.start_ns : events_[launch].start_ns);
-        ended_ns[begun] = std::max(ended_ns[begun], op.end_ns);
+        const bool ends = ends_steps(index);
+        if (ends) ended_ns[begun] = std::max(ended_ns[begun], op.end_ns);
         if (begun > 0) runs_[begun - 1].end_position = position + 1;
         if (at == SIZE_MAX) continue;
         step_run& run = runs_[at];
-        if (run.last_op == npos || op.end_ns > data_->ops[run.last_op].end_ns) run.last_op = index;
+        if (ends && (run.last_op == npos || op.end_ns > data_->ops[run.last_op].end_ns)) run.last_op = index;
         if (launch == npos) continue;
         auto& of_stream = first_ns[op.place];
         if (of_stream.empty() || of_stream.back().first < at) of_stream.emplace_back(at, op.start_ns);

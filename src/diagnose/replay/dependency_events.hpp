@@ -7,6 +7,7 @@
 // Built by dependency_graph (dependencies.hpp), on one thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -52,10 +53,12 @@ struct step_run {
     std::int64_t end_ns = 0;
     std::size_t first_step = 0;  // index into steps
     std::size_t steps = 0;
-    std::size_t end_position = 0;             // in order(): none from there on was launched before the run's end
-    std::uint32_t last_event = npos;          // the boundary with which it ends; npos: no thread has the steps
-    std::uint32_t last_op = npos;             // of the operations that were launched in it the one that ended last
-    std::int64_t busy_before_ns = INT64_MIN;  // the latest end of an operation that was launched before it
+    std::size_t end_position = 0;     // in order(): none from there on was launched before the run's end
+    std::uint32_t last_event = npos;  // the boundary with which it ends; npos: no thread has the steps
+    // Of the operations that end steps: of those that were launched in it the one that ended last, and the latest end
+    // of one that was launched before it.
+    std::uint32_t last_op = npos;
+    std::int64_t busy_before_ns = INT64_MIN;
     // By how long the host waited in it for operations that were launched before it; 0 if no thread has the steps.
     std::int64_t waited_before_ns = 0;
     // Operations that were launched in it and not complete at its end.
@@ -97,6 +100,12 @@ public:
     const std::vector<step_run>& runs() const noexcept { return runs_; }
     const std::vector<whole_step>& steps() const noexcept { return steps_; }
     bool has_steps() const noexcept { return has_steps_; }
+    // Whether steps may be done only when this operation is. Not so if it is in a stream that few of them use and in
+    // which they do not compute, and goes on when the next step is done: a copy or a kernel beside the steps, for which
+    // nobody waits.
+    bool ends_steps(std::uint32_t op) const noexcept {
+        return beside_.empty() || !std::binary_search(beside_.begin(), beside_.end(), op);
+    }
     // Of each run, the work from before it and the work that it left. `thread`: that with the steps. REQUIRES: the
     // events' waits are known.
     void find_work_across_edges(std::uint32_t thread);
@@ -110,6 +119,7 @@ private:
     }
     void find_runs(const whole_steps& steps);
     static bool goes_on_at(const timeline& data, const std::vector<whole_step>& steps, std::size_t step);
+    void find_work_beside(const std::vector<bool>& streams);
     void add_events(const whole_steps& steps);
     void hand_over(const attribution& att);
     void find_homes_outside_ranges(const std::string& autograd);  // the pattern of its threads' names
@@ -120,6 +130,7 @@ private:
     graph_part part_;
     bool has_steps_ = false;
     std::vector<whole_step> steps_;
+    std::vector<std::uint32_t> beside_;  // the operations that do not end steps
     std::vector<step_run> runs_;
     std::vector<std::uint32_t> homes_;
     std::vector<host_event> events_;

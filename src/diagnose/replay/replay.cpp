@@ -72,7 +72,7 @@ public:
         std::size_t step = 0;
         for (const std::uint32_t op : graph_.order()) {
             const std::uint32_t launch = graph_.launch_of(op);
-            if (launch == npos || end_at(op) == not_yet) continue;
+            if (launch == npos || end_at(op) == not_yet || !graph_.ends_steps(op)) continue;
             const std::int64_t called_ns = events_[launch].start_ns;
             step = partition_point_near(steps.size(), step,
                                         [&](std::size_t at) { return steps[at].start_ns <= called_ns; });
@@ -232,7 +232,7 @@ private:
         const gpu_op& op = ops_[index];
         if (!is_in_run(called_ns)) {
             end_at(index) = op.end_ns;
-            first_ns_ = std::max(first_ns_, op.end_ns);
+            if (graph_.ends_steps(index)) first_ns_ = std::max(first_ns_, op.end_ns);
             return;
         }
         const op_needs& needs = graph_.needs_of(index);
@@ -266,7 +266,7 @@ private:
             start_ns = std::max(start_ns, as_after_launch(index) - needs.extra_ns);
         }
         end_at(index) = start_ns + needs.extra_ns + length_ns;
-        last_ns_ = std::max(last_ns_, end_at(index));
+        if (graph_.ends_steps(index)) last_ns_ = std::max(last_ns_, end_at(index));
     }
 
     // The earliest moment at which the operations of other streams are complete for which it waits.
@@ -314,8 +314,10 @@ private:
     std::vector<std::int64_t> ends_ns_;     // by event
     std::vector<std::int64_t> op_ends_ns_;  // by operation
     const step_run* run_ = nullptr;
-    std::int64_t first_ns_ = 0;  // the latest end of an operation that was launched before the run; ≥ its start
-    std::int64_t last_ns_ = 0;   // the latest end of an operation of the run
+    // Of operations that end steps: the latest end of one that was launched before the run, ≥ its start, and of one of
+    // it.
+    std::int64_t first_ns_ = 0;
+    std::int64_t last_ns_ = 0;
     std::uint32_t next_event_ = 0;
 };
 

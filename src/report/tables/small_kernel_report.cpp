@@ -86,7 +86,7 @@ table small_kernels_report(const report_input& input) {
         std::any_of(of->places.begin(), of->places.end(),
                     [](const small_kernel_place& place) { return place.bound() == run_bound::launches; });
     if (has_launch_bound) {
-        out.notes.emplace_back("bound by launches: a CUDA graph, torch.compile or fused operators need fewer of them");
+        out.notes.emplace_back("places bound by launches: CUDA graphs, torch.compile or fused operators need fewer");
         if (has_operators(subject->data)) {
             out.notes.emplace_back("--report small_kernel_operators has the operators and modules that launch them");
         }
