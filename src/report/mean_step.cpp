@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "analysis/breakdown/breakdown_steps.hpp"
-#include "analysis/selection/step_choice.hpp"
 #include "base/apportioned.hpp"
 
 namespace prof {
@@ -14,17 +14,14 @@ namespace prof {
 std::unique_ptr<const mean_step> mean_step::of(const report_input& input) {
     const selected_part* const selected = input.selected;
     if (selected != nullptr && selected->has_ranges()) return {};
-    try {
-        const step_scope all;
-        return std::unique_ptr<const mean_step>(new mean_step(input, selected == nullptr ? all : selected->scope()));
-    } catch (const nothing_selected&) {
-        return {};
-    }
+    const step_scope all;
+    std::unique_ptr<const mean_step> out(new mean_step(input, selected == nullptr ? all : selected->scope()));
+    return out->steps().empty() ? nullptr : std::move(out);
 }
 
 mean_step::mean_step(const report_input& input, const step_scope& scope)
     : part_(input.selected == nullptr ? input.data : input.selected->recorded(), input.projected, scope),
-      count_(static_cast<double>(steps().size())),
+      count_(static_cast<double>(std::max<std::size_t>(steps().size(), 1))),
       devices_(static_cast<double>(std::max<std::size_t>(devices_of(part_.whole()).size(), 1))),
       length_ns_(static_cast<double>(total_length(steps())) / count_) {
     constexpr double decimals = 1000;  // of times in tables

@@ -233,7 +233,7 @@ selected_part::selected_part(const timeline& whole, const projection_options& op
     : selected_part(whole, options, true) {
     const timeline& data = shown_.data();
     scope_.steps = steps_that_count(data, whole_att_, !shown_.step_function().empty(), of);
-    if (scope_.steps->steps.empty()) throw nothing_selected("no step counts");
+    if (scope_.steps->steps.empty()) return;
     std::vector<time_span> times;
     for (const whole_step& step : scope_.steps->steps) times.push_back({step.start_ns, step.end_ns});
     facts_.times = scope_.times = time_spans(std::move(times));

@@ -51,8 +51,8 @@ public:
     selected_part(const timeline& whole, const projection_options& options, const selection_request& request,
                   bool with_phases = true);
 
-    // What lies in the steps that count, of these: in as far as a call begins in one on the host. Throws
-    // nothing_selected where none counts.
+    // What lies in the steps that count, of these: in as far as a call begins in one on the host. Where none counts,
+    // its scope has no step, and it has no data.
     selected_part(const timeline& whole, const projection_options& options, const step_scope& of);
 
     const timeline& data() const noexcept { return data_; }

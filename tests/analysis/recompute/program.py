@@ -292,6 +292,11 @@ class Program:
         node = self.nodes.get(id_)
         return node if node is not None and node.time <= time else "unseen"
 
+    @staticmethod
+    def _is_copied_by_the_cpu(given):
+        """From host to host, one of them pageable: no time of the GPU."""
+        return given["kind"] == "memcpy" and given["direction"] == 9 and {given["from"], given["to"]} in ({1}, {1, 2})
+
     def _take_ops(self):
         self.ops = []
         for number, given in enumerate(self.given["ops"]):
@@ -302,7 +307,7 @@ class Program:
             op = Op(
                 number,
                 given["kind"],
-                given["start"],
+                given["end"] if self._is_copied_by_the_cpu(given) else given["start"],
                 given["end"],
                 given["device"],
                 given["context"],
