@@ -238,6 +238,13 @@ class Captures(Screens):
                 count += 1
         self.assertGreaterEqual(count, 2)
 
+    def test_the_screen_of_the_readme(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        capture = "examples/captures/observed/h200_gpt.prof"
+        (shown,) = re.findall(r"```\n(prof  python3 train.py.*?)\n```", (root / "README.md").read_text(), re.DOTALL)
+        lines = self.show("report", capture, size=(80, 24), cwd=root).text
+        self.assertEqual(shown, "\n".join(line.rstrip() for line in lines).rstrip("\n"))
+
     def test_terminals_of_any_size(self):
         captures = sorted(pathlib.Path(FOLDERS[0]).glob("*.prof"))
         for capture in captures:
