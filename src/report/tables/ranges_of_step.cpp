@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::string_view gpu_projection_name = "gpu-projection";
 
-enum column : std::size_t { range, calls, cpu, gpu, share, self, busy, ops, adopted, waits, communication, bytes };
+enum column : std::size_t { range, calls, cpu, gpu, share, self, busy, ops, adopted, waits, between_gpus, bytes };
 constexpr std::size_t column_count = bytes + 1;
 
 // Times of the rows of a tree as people see them: children and what is outside of them add up to their parent.
@@ -160,7 +160,7 @@ private:
             out[adopted] = blank_cell();
         }
         out[waits] = if_any(row.wait_ns);
-        out[communication] = if_any(row.communication_ns);
+        out[between_gpus] = if_any(row.communication_ns);
         out[bytes] = row.payload_bytes == 0
                          ? blank_cell()
                          : table_cell(static_cast<std::uint64_t>(static_cast<double>(row.payload_bytes) / count_));
@@ -206,7 +206,7 @@ table empty_table(const shown_ranges& of, const std::vector<projection_row>& row
                             quantity::share, 1};
     out.columns[waits] = {"", titled(any([](const projection_row& row) { return row.wait_ns != 0; }), "waits"),
                           quantity::time_ns, 2};
-    out.columns[communication] = {
+    out.columns[between_gpus] = {
         "", titled(any([](const projection_row& row) { return row.communication_ns != 0; }), "comm"), quantity::time_ns,
         2};
     out.columns[bytes] = {"", titled(any([](const projection_row& row) { return row.payload_bytes != 0; }), "bytes"),
