@@ -46,6 +46,7 @@ public:
             row.gpu_busy_ns = of_.printed(of_.gpu(static_cast<double>(row.gpu_busy_ns)));
         }
         std::vector<std::int64_t> sums;
+        sums.reserve(outermost.size());
         for (const std::size_t i : outermost) sums.push_back(rows_[i].gpu_sum_ns);
         const std::vector<std::int64_t> shown = of_.gpu_parts(sums);
         for (std::size_t i = 0; i < outermost.size(); ++i) {
@@ -106,6 +107,7 @@ public:
 
     std::vector<table_row> all(const std::vector<projection_row>& rows) const {
         std::vector<table_row> out;
+        out.reserve(rows.size());
         for (const projection_row& row : rows) out.push_back(cells({.figures = row}));
         return out;
     }

@@ -2,6 +2,7 @@
 #include "report/tables/table_of_step.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -47,8 +48,9 @@ void divide_count(table& of, std::string_view column, const mean_step& by) {
 }
 
 void divide_bytes(table& of, std::string_view column, const mean_step& by) {
-    for_each_cell(of, place_of(of, column),
-                  [&](table_cell& cell) { cell.value = static_cast<std::uint64_t>(by.cpu(number_in(cell)) + 0.5); });
+    for_each_cell(of, place_of(of, column), [&](table_cell& cell) {
+        cell.value = static_cast<std::uint64_t>(std::llround(by.cpu(number_in(cell))));
+    });
 }
 
 void divide_time(table& of, std::string_view column, const mean_step& by, whose_time whose) {
@@ -63,6 +65,7 @@ void divide_time(table& of, std::string_view column, const mean_step& by, whose_
         return;
     }
     std::vector<std::int64_t> all;
+    all.reserve(of.rows.size());
     for (const table_row& row : of.rows) {
         all.push_back(std::max<std::int64_t>(static_cast<std::int64_t>(number_in(row[place])), 0));
     }
