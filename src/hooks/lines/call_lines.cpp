@@ -28,6 +28,9 @@ struct line_reader {
 };
 constinit line_reader reader{};
 constinit std::atomic<bool> is_prepared{false};
+// For Python, once: a later window may open while the program holds the loader's lock.
+constinit bool has_looked = false;
+constinit std::array<char, 160> problem{};  // why there are no lines; a C string
 // In ticks; the time in which a thread earns one stack.
 constinit std::atomic<std::uint64_t> stack_ticks{UINT64_MAX};
 constinit std::atomic<bool> has_rate{false};
@@ -202,10 +205,14 @@ std::string record_lines(bool is_on, std::string_view library_code) {
         stop_lines();
         return {};
     }
-    if (!is_prepared) {
+    if (!has_looked) {
+        has_looked = true;
         const found_python found = find_python();
         if (found.layout == nullptr) {
-            return found.why_not.empty() ? std::string() : "lines of the program are not recorded: " + found.why_not;
+            if (found.why_not.empty()) return {};
+            const std::string text = "lines of the program are not recorded: " + found.why_not;
+            std::copy_n(text.begin(), std::min(text.size(), problem.size() - 1), problem.begin());
+            return problem.data();
         }
         const std::size_t bytes = std::min(library_code.size(), most_folder_bytes);
         std::copy_n(library_code.begin(), bytes, reader.folder_text.begin());
@@ -221,6 +228,7 @@ std::string record_lines(bool is_on, std::string_view library_code) {
         reader.first_ns = clock_ns(CLOCK_MONOTONIC);
         is_prepared = true;
     }
+    if (!is_prepared) return problem.data();
     std::atomic_thread_fence(std::memory_order_release);
     if (has_tick_counter()) {
         constexpr double slowest_usual = 1;  // ticks a nanosecond
