@@ -81,7 +81,7 @@ class Gallery(Programs):
         self.assertEqual(len(own_lines(alone.stderr)), says, alone.stderr)
         capture, = self.captures()
         self.check_counts(capture, expected)
-        self.assertRegex(alone.stdout, "(GPU|Host) time by range")
+        self.assertRegex(alone.stdout, "(GPU|CPU) time of a step, by range")
         under = self.run_program(PROF, "run", "-o", "under", "--export", "none", "--", python, EXAMPLES / name)
         self.check_counts(self.captures("under")[-1], expected)
         self.assertEqual(own_lines(under.stderr), [])
