@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/breakdown/gpu_gaps.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
 #include <random>
 #include <vector>
 
 #include "analysis/breakdown/step_breakdown.hpp"
+#include "analysis/steps/whole_steps.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::gpu_gaps_test {
@@ -79,6 +84,25 @@ TEST_F(GpuGaps, OfAReplayAreTheGraphsOwn) {
     EXPECT_EQ(within->queued_at_start, 1U);
 }
 
+// A step from 1000 to 2000 and one to 9000. The GPU is idle from 1400 to 5000.
+TEST_F(GpuGaps, AreDividedWhereAStepEnds) {
+    main.step(1'000, 1, own).call(1'010, 1'020, 1, {}, "a").step(2'000, 2, own);
+    main.call(4'000, 4'010, 2, {}, "b").step(9'000, 3, own);
+    capture.kernel(1, 1'300, 1'400, {}, "a").kernel(2, 5'000, 9'000, {}, "b");
+    const timeline data = capture.build();
+    const auto found = find_gpu_gaps(data, attribute(data));
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->gaps.size(), 3U);
+    EXPECT_EQ(found->gaps[0].step, 2U);
+    EXPECT_EQ(found->gaps[0].start_ns, 2'000);
+    EXPECT_EQ(found->gaps[0].idle_ns, 3'000);
+    EXPECT_EQ(found->gaps[1].step, 1U);
+    EXPECT_EQ(found->gaps[1].start_ns, 1'400);
+    EXPECT_EQ(found->gaps[1].idle_ns, 600);
+    EXPECT_EQ(found->gaps[1].next, 1U);  // it is in the next step
+    EXPECT_EQ(found->gaps[2].idle_ns, 300);
+}
+
 struct operation {
     std::int64_t called, returned, start, end;
     std::uint32_t device;
@@ -130,10 +154,16 @@ TEST(GpuGapsOracle, AgreesOnRandomPrograms) {
         EXPECT_EQ(found->count, found->gaps.size());
         std::int64_t sum_ns = 0;
         std::int64_t empty_ns = 0;
+        std::array<std::int64_t, idle_cause_count> by_cause{};
+        std::map<std::uint64_t, std::int64_t> idle_in_step;
         for (const gpu_gap& gap : found->gaps) {
             sum_ns += gap.idle_ns;
             if (gap.queued_at_start == 0) empty_ns += gap.idle_ns;
             ASSERT_LE(gap.cause_ns, gap.idle_ns);
+            ASSERT_EQ(gap.idle_ns, gap.end_ns - gap.start_ns);
+            ASSERT_EQ(gap.idle_ns, std::accumulate(gap.by_cause.begin(), gap.by_cause.end(), std::int64_t{0}));
+            for (std::size_t cause = 0; cause < idle_cause_count; ++cause) by_cause[cause] += gap.by_cause[cause];
+            idle_in_step[gap.step] += gap.idle_ns;
             ASSERT_GT(gap.cause_ns, 0);
             ASSERT_EQ(gap.queued_at_start, queued(all, gap.device, gap.start_ns, true)) << seed;
             // Neighbours, from the list of operations alone.
@@ -155,6 +185,14 @@ TEST(GpuGapsOracle, AgreesOnRandomPrograms) {
             ++compared;
         }
         EXPECT_EQ(sum_ns, found->idle_ns) << seed;
+        for (const breakdown_row& row : whole->rows) {
+            if (row.use == time_use::idle) by_cause[static_cast<std::size_t>(row.cause)] -= row.total_ns;
+        }
+        EXPECT_THAT(by_cause, testing::Each(0)) << seed;
+        for (const whole_step& step : steps_that_count(data, att).steps) {
+            const auto alone = break_down_steps(data, att, {.steps = {step}}, 0);
+            ASSERT_EQ(idle_in_step[step.number], alone->total_of(time_use::idle)) << seed;
+        }
         EXPECT_EQ(empty_ns, found->empty_queue_ns) << seed;
         // The longest ones alone, with the same totals.
         const auto longest = find_gpu_gaps(data, att, {}, {}, 3);

@@ -2,7 +2,6 @@
 #include "analysis/breakdown/gpu_gaps.hpp"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 #include <utility>
 
@@ -74,71 +73,86 @@ private:
         walk_device(
             data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
             [&](const covered_time& piece, std::uint32_t next) {
-                if (!piece.is_idle()) return;
-                gpu_gap gap{.device = device, .before = last, .next = next};
-                if (!put_into_steps(piece.start_ns, piece.end_ns, gap)) return;
-                explain({piece.start_ns, piece.end_ns, device, next}, gap);
-                count_queue(queue, piece.start_ns, gap);
-                ++out.count;
-                out.idle_ns += gap.idle_ns;
-                if (gap.queued_at_start == 0) out.empty_queue_ns += gap.idle_ns;
-                longest_.add(gap);
+                if (!piece.is_idle() || !in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
+                divide(piece, {.device = device, .before = last, .next = next});
+                if (gaps_.empty()) return;
+                explain({piece.start_ns, piece.end_ns, device, next});
+                for (gpu_gap& gap : gaps_) {
+                    count_queue(queue, gap);
+                    ++out.count;
+                    out.idle_ns += gap.idle_ns;
+                    if (gap.queued_at_start == 0) out.empty_queue_ns += gap.idle_ns;
+                    longest_.add(gap);
+                }
             },
             [&](std::uint32_t op) {
                 if (last == npos || data_.ops[op].end_ns >= data_.ops[last].end_ns) last = op;
             });
     }
 
-    // Whether any of it lies in a step.
-    bool put_into_steps(std::int64_t start_ns, std::int64_t end_ns, gpu_gap& gap) {
-        if (!in_steps_.move_to(start_ns, end_ns)) return false;
-        in_steps_.for_each(start_ns, end_ns, [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
-            if (gap.idle_ns == 0) {
-                gap.step = steps_[step].number;
-                gap.start_ns = from_ns;
-            }
-            gap.end_ns = to_ns;
-            gap.idle_ns += to_ns - from_ns;
-        });
-        return gap.idle_ns != 0;
+    // One gap for each step in which the GPU was idle, so that the gaps of a step are its idle time.
+    void divide(const covered_time& piece, const gpu_gap& as) {
+        gaps_.clear();
+        in_steps_.for_each(piece.start_ns, piece.end_ns,
+                           [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
+                               if (from_ns == to_ns) return;
+                               gaps_.push_back(as);
+                               gaps_.back().start_ns = from_ns;
+                               gaps_.back().end_ns = to_ns;
+                               gaps_.back().idle_ns = to_ns - from_ns;
+                               gaps_.back().step = steps_[step].number;
+                           });
     }
 
-    void explain(const idle_gap& of, gpu_gap& gap) {
-        parts_.clear();
-        std::array<std::int64_t, idle_cause_count> total_ns{};
+    // The causes are those of the whole time without operations; each gap has its share of them.
+    void explain(const idle_gap& of) {
+        parts_.assign(gaps_.size(), {});
         causes_.explain(of, [&](const idle_piece& piece) {
-            std::int64_t ns = 0;
-            in_steps_.for_each(
-                piece.start_ns, piece.end_ns,
-                [&](std::uint32_t /*step*/, std::int64_t from_ns, std::int64_t to_ns) { ns += to_ns - from_ns; });
-            total_ns[static_cast<std::size_t>(piece.cause)] += ns;
-            add_part(piece, ns);
+            auto at = std::partition_point(gaps_.begin(), gaps_.end(),
+                                           [&](const gpu_gap& gap) { return gap.end_ns <= piece.start_ns; });
+            for (; at != gaps_.end() && at->start_ns < piece.end_ns; ++at) {
+                const std::int64_t ns = std::min(at->end_ns, piece.end_ns) - std::max(at->start_ns, piece.start_ns);
+                at->by_cause[static_cast<std::size_t>(piece.cause)] += ns;
+                add_part(parts_[static_cast<std::size_t>(at - gaps_.begin())], piece, ns);
+            }
         });
-        const auto* const dearest = std::max_element(total_ns.begin(), total_ns.end());
-        gap.cause = static_cast<idle_cause>(dearest - total_ns.begin());
+        const std::uint32_t drained = causes_.drained_by(of);
+        for (std::size_t i = 0; i < gaps_.size(); ++i) name_cause(gaps_[i], parts_[i], drained);
+    }
+
+    struct part {
+        idle_cause cause = idle_cause::unknown;
+        std::uint32_t call = npos;
+        std::uint32_t place = 0;
+        std::int64_t ns = 0;
+    };
+
+    static void name_cause(gpu_gap& gap, const std::vector<part>& parts, std::uint32_t drained) {
+        const auto* const dearest = std::max_element(gap.by_cause.begin(), gap.by_cause.end());
+        gap.cause = static_cast<idle_cause>(dearest - gap.by_cause.begin());
         gap.cause_ns = *dearest;
         const part* largest = nullptr;
-        for (const part& each : parts_) {
+        for (const part& each : parts) {
             if (each.cause == gap.cause && (largest == nullptr || each.ns > largest->ns)) largest = &each;
         }
         if (largest != nullptr) {
             gap.call = largest->call;
             gap.place = largest->place;
         }
-        gap.drained = causes_.drained_by(of);
+        gap.drained = drained;
     }
 
     // Parts are distinguished as the breakdown's rows are: by cause, function of CUDA and place.
-    void add_part(const idle_piece& piece, std::int64_t ns) {
+    void add_part(std::vector<part>& parts, const idle_piece& piece, std::int64_t ns) const {
         const std::uint32_t call = piece.cause == idle_cause::launching ? npos : piece.call;
         const std::uint32_t place = piece.cause == idle_cause::loader ? 0 : piece.place;
-        for (part& known : parts_) {
+        for (part& known : parts) {
             if (known.cause != piece.cause || known.place != place || !is_same_function(known.call, call)) continue;
             known.ns += ns;
             return;
         }
         // A gap rarely has more parts than a few; of one with many, further ones are too small to be named.
-        if (parts_.size() < most_parts) parts_.push_back({piece.cause, call, place, ns});
+        if (parts.size() < most_parts) parts.push_back({piece.cause, call, place, ns});
     }
 
     bool is_same_function(std::uint32_t a, std::uint32_t b) const {
@@ -148,8 +162,8 @@ private:
         return first.domain == second.domain && first.cbid == second.cbid;
     }
 
-    void count_queue(const launch_queue& queue, std::int64_t start_ns, gpu_gap& gap) const {
-        gap.queued_at_start = queue.at(start_ns);
+    void count_queue(const launch_queue& queue, gpu_gap& gap) const {
+        gap.queued_at_start = queue.at(gap.start_ns);
         if (gap.next == npos || data_.ops[gap.next].launch == npos) return;
         const gpu_op& next = data_.ops[gap.next];
         const timeline_api_call& launch = data_.api_calls[next.launch];
@@ -159,12 +173,6 @@ private:
         gap.launch_to_start_ns = next.start_ns - called_ns;
     }
 
-    struct part {
-        idle_cause cause = idle_cause::unknown;
-        std::uint32_t call = npos;
-        std::uint32_t place = 0;
-        std::int64_t ns = 0;
-    };
     static constexpr std::size_t most_parts = 256;
 
     const timeline& data_;
@@ -175,7 +183,8 @@ private:
     code_places where_;
     idle_causes causes_;
     longest_gaps longest_;
-    std::vector<part> parts_;
+    std::vector<gpu_gap> gaps_;             // those of the time that is looked at, one a step
+    std::vector<std::vector<part>> parts_;  // of each of them
 };
 
 }  // namespace

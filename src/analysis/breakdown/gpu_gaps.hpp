@@ -4,6 +4,7 @@
 // that are kept. docs/reference/breakdown.md defines the figures.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,14 +20,15 @@
 namespace prof {
 
 struct gpu_gap {
-    // Its first and last moment in a step. It may go on in the next step.
+    // What of it lies in one step: if the GPU is idle beyond a step's end, the next step has a gap of its own.
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    std::int64_t idle_ns = 0;  // of that the time in steps
-    std::uint64_t step = 0;    // the number of the step in which it begins
+    std::int64_t idle_ns = 0;
+    std::uint64_t step = 0;  // the number of the step
     std::uint32_t device = 0;
-    std::uint32_t before = npos;  // the operation that ended last before it
-    std::uint32_t next = npos;    // the first operation after it
+    std::uint32_t before = npos;                            // the operation that ended last before it
+    std::uint32_t next = npos;                              // the first operation after it
+    std::array<std::int64_t, idle_cause_count> by_cause{};  // adds up to idle_ns
     // The cause of most of it, so much, and where most of that was spent.
     idle_cause cause = idle_cause::unknown;
     std::int64_t cause_ns = 0;
@@ -46,7 +48,7 @@ struct gpu_gap_list {
     std::uint32_t devices = 0;
     // Of all gaps:
     std::uint64_t count = 0;
-    std::int64_t idle_ns = 0;           // equals the idle time of the breakdown
+    std::int64_t idle_ns = 0;           // equals the idle time of the breakdown, for each cause too
     std::int64_t empty_queue_ns = 0;    // in gaps that began with an empty queue
     std::vector<std::string> places{};  // paths of ranges; the first is "", outside ranges
     std::vector<gpu_gap> gaps{};        // longest first, those of one length by time and device

@@ -48,25 +48,27 @@ private:
         const auto text_or_none = [](const std::string& text) {
             return text.empty() ? table_cell() : table_cell(text);
         };
-        return {gap.start_ns - data().start_ns,
-                found_->has_steps ? table_cell(gap.step) : table_cell(),
-                gap.device,
-                gap.idle_ns,
-                share_of(gap.idle_ns, found_->idle_ns),
-                std::string(to_string(group_of(gap.cause))),
-                std::string(to_string(gap.cause)),
-                idle_text(gap.cause, call, place),
-                share_of(gap.cause_ns, gap.idle_ns),
-                text_or_none(call),
-                text_or_none(place),
-                text_or_none(drained),
-                gap.queued_at_start,
-                gap.queued_at_launch ? table_cell(*gap.queued_at_launch) : table_cell(),
-                gap.launch_to_start_ns ? table_cell(*gap.launch_to_start_ns) : table_cell(),
-                name_of(gap.before, input_.names),
-                name_of(gap.next, input_.names),
-                name_of(gap.before, people_names()),
-                name_of(gap.next, people_names())};
+        table_row out{gap.start_ns - data().start_ns,
+                      found_->has_steps ? table_cell(gap.step) : table_cell(),
+                      gap.device,
+                      gap.idle_ns,
+                      share_of(gap.idle_ns, found_->idle_ns),
+                      std::string(to_string(group_of(gap.cause))),
+                      std::string(to_string(gap.cause)),
+                      idle_text(gap.cause, call, place),
+                      share_of(gap.cause_ns, gap.idle_ns),
+                      text_or_none(call),
+                      text_or_none(place),
+                      text_or_none(drained),
+                      gap.queued_at_start,
+                      gap.queued_at_launch ? table_cell(*gap.queued_at_launch) : table_cell(),
+                      gap.launch_to_start_ns ? table_cell(*gap.launch_to_start_ns) : table_cell(),
+                      name_of(gap.before, input_.names),
+                      name_of(gap.next, input_.names),
+                      name_of(gap.before, people_names()),
+                      name_of(gap.next, people_names())};
+        out.insert(out.end(), gap.by_cause.begin(), gap.by_cause.end());
+        return out;
     }
 
     const timeline& data() const noexcept { return data_; }
@@ -124,6 +126,11 @@ table gpu_gaps_report(const report_input& input) {
                    {"next", ""},
                    {"", "before", quantity::text, 1},
                    {"", "next"}};
+    for (std::size_t cause = 0; cause < idle_cause_count; ++cause) {
+        std::string key(to_string(static_cast<idle_cause>(cause)));
+        std::replace(key.begin(), key.end(), ' ', '_');
+        out.columns.push_back({key + "_ns", "", quantity::time_ns});
+    }
     const auto rows = std::make_shared<gap_table>(input, most_gaps(input));
     const gpu_gap_list* const of = rows->found();
     if (of == nullptr) {
