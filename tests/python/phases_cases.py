@@ -71,6 +71,26 @@ def no_loader():
     train(net, torch.optim.SGD(net.parameters(), 0.1), [(x, y)] * STEPS)
 
 
+def slow_step():
+    """Of 24 steps the 21st takes two seconds longer."""
+    net = model()
+    x, y = data().tensors
+
+    def batches():
+        for i in range(24):
+            if i == 20:
+                time.sleep(2)
+            yield x, y
+
+    train(net, torch.optim.SGD(net.parameters(), 0.1), batches())
+
+
+def many_steps():
+    net = model()
+    x, y = data().tensors
+    train(net, torch.optim.SGD(net.parameters(), 0.1), [(x, y)] * 400)
+
+
 def captured():
     """A step that is captured in a CUDA graph and replayed. There is no GPU: what is called fails, on a stand-in."""
     def call(function):

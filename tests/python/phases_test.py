@@ -19,8 +19,9 @@ PROF = ""
 PYTHON = ""
 VERSION = (3, 12)
 HAS_DYNAMO = True
-OLD_CASES = {"plain", "no_loader", "two_optimizers", "inference", "generator", "exceptions", "lightning", "forked_workers"}
-CASES = set(re.findall(r'(?:check|run_case)\("(\w+)"', pathlib.Path(__file__).read_text()))
+OLD_CASES = {"plain", "no_loader", "two_optimizers", "inference", "generator", "exceptions", "lightning", "forked_workers",
+             "slow_step", "many_steps"}
+CASES = set(re.findall(r'(?:check|run_case|bare_output)\("(\w+)"', pathlib.Path(__file__).read_text()))
 
 
 class Phases(unittest.TestCase):
@@ -290,6 +291,26 @@ class Phases(unittest.TestCase):
                          {"step": 1, "step/zero_grad": 1, "step/forward": 1, "step/backward": 1, "step/optimizer": 1})
         step = self.report["step"]
         self.assertEqual((step["steps"], step["source"], step["ended_by"]), (1, "counted", "optimizers"))
+
+    def test_budget_of_observed_steps(self):
+        self.run_case("many_steps", "--budget", "1%")
+        step = self.report["step"]
+        self.assertEqual((step["source"], step["ended_by"]), ("counted", "optimizers"))
+        self.assertGreaterEqual(step["steps"], 1)
+        self.assertLess(step["steps"], 300)  # some of them, as chosen at random
+
+    def test_dump_on_a_slow_observed_step(self):
+        bare = self.bare_output("slow_step")
+        profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", "--keep", "1T",
+                                     "--dump-on-slow-step", "100", "--dump-limit", "1", "--", PYTHON,
+                                     str(HERE / "phases_cases.py"), "slow_step"])
+        self.assertEqual((profiled.returncode, profiled.stdout), (3, bare), profiled.stderr)
+        notes = [json.loads(self.run_command([PROF, "report", "--format", "json", str(path)]).stdout)["notes"]
+                 for path in sorted((self.folder / "captures").glob("*.prof"))]
+        dumps = [note for of in notes for note in of if note.startswith("a dump ")]
+        self.assertEqual((len(notes), len(dumps)), (2, 1), notes)  # the capture itself, and the dump
+        # The batch comes after the 20th optimizer.step(), which ends a step: that is number 19.
+        self.assertRegex(dumps[0], r"step 19 took 2\d{3}\.\d* ms")
 
 
 def prepare(arguments):

@@ -88,6 +88,17 @@ TEST_F(SessionBudget, CapturesStepsOfAStepRange) {
     EXPECT_NEAR(found.rows[1].gpu_ns.mean, 150'000, 1e-6 * 150'000);
 }
 
+TEST_F(SessionBudget, CapturesPhasesThatTheProgramMarksAsSteps) {
+    const timeline data = record("phase", "300", {{"PROF_BUDGET", "0.01%"}});
+    const std::vector<captured_step> steps = find_captured_steps(data);
+    ASSERT_FALSE(steps.empty());
+    EXPECT_LT(steps.size(), 300U);
+    ASSERT_GE(data.ops.size(), 3 * steps.size());
+    for (std::size_t i = 0; i < 3 * steps.size(); ++i) {
+        EXPECT_EQ(data.kernel_symbol(data.ops[i]), "iteration_" + std::to_string(steps[i / 3].number));
+    }
+}
+
 // With half of the time to spend there are several windows; the summary has the estimate.
 TEST_F(SessionBudget, OpensSeveralWindowsWithALargeBudget) {
     const timeline data = record("end", "20000", {{"PROF_BUDGET", "50%"}});

@@ -81,7 +81,9 @@ const rule launch_bound_rule{
     .noun = "launches",
     .is_one_cause = true,
     .explains_any_step = false,
-    .bound = "as if launching took no time, as in a CUDA graph",
+    .bound =
+        "as if launching took no time, as in a CUDA graph; what the host does afterwards, and the GPU may wait for, "
+        "begins earlier then",
     .advice = launch_bound_advice,
     .brief_at = brief_of_launches,
     .complete = add_graph,
