@@ -36,7 +36,7 @@ enum class action : std::uint8_t {
     stream_wait,   // what is launched into `stream` from here on waits for `event`
     wait_event,    // the host, for `event`
     allocate,      // memory; a call of `ns`
-    free,          // memory; waits for all operations
+    free,          // memory; waits for all operations, and takes `ns` then
     step,          // begins a step
     push,          // a range, `name`
     pop,
@@ -176,7 +176,7 @@ private:
                 call(in, did, malloc_blocking, in.now_ns + what.ns);
                 break;
             case action::free:
-                call(in, did, free_blocking, wait_end(in.now_ns + what.ns, all_free()));
+                call(in, did, free_blocking, std::max(in.now_ns, all_free()) + what.ns);
                 break;
             case action::step:
                 in.current->add({.ticks = now,

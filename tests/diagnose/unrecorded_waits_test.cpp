@@ -86,5 +86,33 @@ TEST(UnrecordedWaits, MemoryIsFreedWhenWorkIsDone) {
     EXPECT_TRUE(allocation(action::free, 10 * us, 140 * us).has_waited);
 }
 
+// All work is done when it is called. Without the wait at the step's end it would wait, and then do its own work.
+TEST(UnrecordedWaits, AFreeThatHadNothingToWaitForWouldWait) {
+    const auto program = [](bool waits) {
+        code out;
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            out.push_back({action::step});
+            out.push_back({action::free, 180 * us});
+            for (int i = 0; i < 5; ++i) out.push_back({action::launch, 100 * us});
+            if (waits) out.push_back({action::wait_all});
+            out.push_back({action::compute, 300 * us});
+        }
+        out.push_back({action::step});
+        return simulation({out});
+    };
+    const simulation run = program(true);
+    const graph_of of(run.capture, 1);
+    replay_changes all;
+    for (std::uint32_t i = 0; i < of.graph->events().size(); ++i) {
+        const host_event& event = of.graph->events()[i];
+        const bool is_wait = event.call != npos && of.data.api_calls[event.call].kind == api_class::wait;
+        if (is_wait) all.add(without_waiting(of, i));
+    }
+    const std::int64_t gained = length_of_steps(run) - length_of_steps(program(false));
+    EXPECT_GT(gained, 11 * 250 * us);
+    EXPECT_LT(gained, 11 * 350 * us);  // 480 of each step, if the memory's work were done beside the wait
+    EXPECT_NEAR(static_cast<double>(of.gain(all)), static_cast<double>(gained), static_cast<double>(350 * us));
+}
+
 }  // namespace
 }  // namespace prof::diagnose_test

@@ -191,6 +191,11 @@ void dependency_waits::find_needless_waits(std::int64_t usual_ns) {
         const std::uint32_t thread = homes_[event.thread];
         if (event.waits_for != npos && !event.has_waited) {
             event.after_wait_ns = narrow(std::min(event.end_ns - data_->ops[event.waits_for].end_ns, usual_ns));
+        } else if (call.kind == api_class::blocking_allocation && event.waits_for == npos && waits_for_work(call)) {
+            // It waits first, and then does its own work (tests/gpu/allocation_waits.py).
+            if (last == npos || data_->ops[last].end_ns > event.start_ns) continue;
+            event.waits_for = last;
+            event.after_wait_ns = narrow(event.end_ns - event.start_ns);
         } else if (call.kind == api_class::wait && event.waits_for == npos) {
             std::uint32_t op = waits_for_all(call) ? last : latest[thread];
             if (is_for_event(call)) {
