@@ -155,9 +155,9 @@ private:
     static std::string as_bound(const std::string& kind) {
         if (kind == to_string(path_kind::call)) return "calls of CUDA";
         if (kind == to_string(path_kind::hand_over)) return "hand-overs between threads";
-        if (kind == to_string(path_kind::next_operation)) return "the time from kernel to kernel";
+        if (kind == to_string(path_kind::next_operation)) return "the short gaps between kernels";
         if (kind == to_string(path_kind::other_stream)) return "waiting for another stream";
-        if (kind == to_string(path_kind::wait_return)) return "the host's late return from waits for the GPU";
+        if (kind == to_string(path_kind::wait_return)) return "the CPU's late return from waits for the GPU";
         return kind;
     }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t most_steps_named = 10;
 
 std::string grown_part(const breakdown_row& row) {
-    std::string out(row.use == time_use::idle ? to_string(row.cause) : to_string(row.use));
+    std::string out(row.use == time_use::idle ? word_for(row.cause) : to_string(row.use));
     if (!row.part.empty()) out += ", " + row.part;
     return out;
 }

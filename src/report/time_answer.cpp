@@ -42,7 +42,7 @@ std::string call_text(const breakdown_row& row, const call_namer& call_name) {
 }
 
 std::string idle_text(idle_cause cause, const std::string& call, const std::string& place) {
-    std::string out(to_string(cause));
+    std::string out(word_for(cause));
     if (!call.empty()) out += " in " + call;
     if (cause == idle_cause::loader || cause == idle_cause::latency) return out;
     if (place.empty()) return call.empty() && cause == idle_cause::host_code ? out + " outside ranges" : out;

@@ -266,8 +266,8 @@ class Diagnose(CommandLine):
         # Steps of 3 ms are the usual ones of the whole; step 0 is its warm-up.
         mostly_long = self.by_hand(steps=62, longer={i: 2000 for i in range(20, 62)})
         first_long = self.by_hand(steps=30, longer={0: 39_000}, name="first_long.json")
-        for part, trace, gain_ns, place in ((["--steps", "9:21"], mostly_long, 2_000_000 / 12, "step 20, most of it: host code"),
-                                            (["--steps", ":20"], first_long, 39_000_000 / 20, "step 0, most of it: host code")):
+        for part, trace, gain_ns, place in ((["--steps", "9:21"], mostly_long, 2_000_000 / 12, "step 20, most of it: CPU code"),
+                                            (["--steps", ":20"], first_long, 39_000_000 / 20, "step 0, most of it: CPU code")):
             found, places, _ = self.documents(*part, trace)
             self.assertAlmostEqual({row["rule"]: row["gain_ns"] for row in found["rows"]}["uneven_steps"], gain_ns)
             self.assertEqual([row["place"] for row in places["rows"] if row["rule"] == "uneven_steps"], [place])

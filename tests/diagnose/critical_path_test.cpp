@@ -37,8 +37,8 @@ TEST(CriticalPath, FollowsWhatWasWaitedForLast) {
     for (const path_piece& piece : critical_path(*of.graph)) {
         pieces.push_back(std::string(to_string(piece.kind)) + ' ' + std::to_string(piece.end_ns - piece.start_ns));
     }
-    EXPECT_THAT(pieces, ElementsAre("CUDA call 3000", "host code 300000", "launch latency 5000", "GPU operation 10000",
-                                    "kernel to kernel 1000", "GPU operation 20000", "return from a wait 4000"));
+    EXPECT_THAT(pieces, ElementsAre("CUDA call 3000", "CPU code 300000", "launch latency 5000", "GPU operation 10000",
+                                    "short gap 1000", "GPU operation 20000", "return from a wait 4000"));
 }
 
 // What the host does after the GPU's last operation is on it.

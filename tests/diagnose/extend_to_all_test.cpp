@@ -50,7 +50,7 @@ diagnosis of_five_steps() {
     out.least_ns = 1;
     out.findings = {found("host_code", 60, 5)};
     out.path_ns = 490;
-    out.path = {{.kind = "kernels", .total_ns = 300}, {.kind = "host code", .total_ns = 190}};
+    out.path = {{.kind = "kernels", .total_ns = 300}, {.kind = "CPU code", .total_ns = 190}};
     return out;
 }
 

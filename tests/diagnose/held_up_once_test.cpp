@@ -131,7 +131,7 @@ TEST(HeldUpOnce, IsUnevenAndNothingElse) {
                 EXPECT_NEAR(static_cast<double>(uneven.gain_ns), longer_ns, 0.03 * held_ns) << where;
                 EXPECT_LE(uneven.steps, 2U) << where;
                 ASSERT_FALSE(uneven.parts.empty()) << where;
-                EXPECT_THAT(uneven.parts.front().what, testing::HasSubstr("most of it: host code")) << where;
+                EXPECT_THAT(uneven.parts.front().what, testing::HasSubstr("most of it: CPU code")) << where;
             }
             ++number;
         }

@@ -88,7 +88,7 @@ TEST(XlaRuntimeWaits, AreNotTheCodeAfterThem) {
     const diagnosis of = diagnose(data, attribute(data));
     std::int64_t prepare_ns = 0;
     for (const path_share& each : of.path) {
-        if (each.kind == "host code" && each.where == "prepare") prepare_ns += each.total_ns;
+        if (each.kind == "CPU code" && each.where == "prepare") prepare_ns += each.total_ns;
     }
     EXPECT_EQ(prepare_ns, static_cast<std::int64_t>(counted_steps) * 104 * us);
 }

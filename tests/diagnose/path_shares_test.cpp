@@ -103,15 +103,15 @@ TEST_F(PathShares, AreOfTheModulesOfForward) {
     end_phase(230);
     main.call(at(240), at(310), 100, stream_synchronize);
     step(400);
-    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 100",               // 310 to 400, and 0 to 10
+    EXPECT_THAT(shares(), UnorderedElementsAre("CPU code, , : 100",                // 310 to 400, and 0 to 10
                                                "return from a wait, , : 4",        //
                                                "kernels, forward, Net.head: 100",  //
-                                               "kernel to kernel, forward, Net.head: 1",
+                                               "short gap, forward, Net.head: 1",
                                                "kernels, forward, Net.h.*: 100",       //
                                                "launch latency, forward, Net.h.*: 5",  //
-                                               "host code, forward, Net.h.*: 70",      // 30 to 100
-                                               "host code, forward, Net: 10",          // 20 to 30
-                                               "host code, forward, : 10"));           // 10 to 20
+                                               "CPU code, forward, Net.h.*: 70",       // 30 to 100
+                                               "CPU code, forward, Net: 10",           // 20 to 30
+                                               "CPU code, forward, : 10"));            // 10 to 20
     EXPECT_EQ(look().bound_by, "kernels (50 % of the critical path), most of all in forward");
     EXPECT_TRUE(look().path_has_modules);
     EXPECT_THAT(look().no_modules, IsEmpty());
@@ -157,12 +157,12 @@ TEST_F(PathShares, AreOfTheModulesThatMadeTheNodesOfBackward) {
     step(230);
     EXPECT_THAT(shares(), UnorderedElementsAre("kernels, backward, Net: 100",                //
                                                "launch latency, backward, Net: 5",           //
-                                               "host code, backward, Net: 100",              // 100 to 200, in the node
+                                               "CPU code, backward, Net: 100",               // 100 to 200, in the node
                                                "hand-over between threads, backward, : 40",  // 60 to 100
-                                               "host code, forward, : 20",                   // 10 to 20, 40 to 50
-                                               "host code, forward, Net: 17",                // 20 to 30, 33 to 40
+                                               "CPU code, forward, : 20",                    // 10 to 20, 40 to 50
+                                               "CPU code, forward, Net: 17",                 // 20 to 30, 33 to 40
                                                "CUDA call, forward, Net: 3",                 //
-                                               "host code, , : 20"));                        // 0 to 10, 50 to 60
+                                               "CPU code, , : 20"));                         // 0 to 10, 50 to 60
 }
 
 // The main thread computes for 2 ms before it goes backward, and 300 us after that. Without nodes it is not known when
@@ -175,9 +175,9 @@ TEST_F(PathShares, AHandOverIsNotWhatAThreadDoesBefore) {
     main.call(at(2'620), at(2'622), 99, stream_synchronize);
     step(2'622);
     EXPECT_THAT(shares(),
-                UnorderedElementsAre("host code, , : 2310",         // 0 to 10, 13 to 2,013, 2,320 to 2,620
-                                     "CUDA call, , : 5",            //
-                                     "host code, backward, : 237",  // to 2,250
+                UnorderedElementsAre("CPU code, , : 2310",         // 0 to 10, 13 to 2,013, 2,320 to 2,620
+                                     "CUDA call, , : 5",           //
+                                     "CPU code, backward, : 237",  // to 2,250
                                      "hand-over between threads, backward, : 67",  // to 2,300, and 2,303 to 2,320
                                      "CUDA call, backward, : 3"));
 }
@@ -208,9 +208,9 @@ TEST_F(PathShares, OfReplayedGraphsAreThoseOfTheCapture) {
         lines.push_back(share.kind + ", " + share.where + ", " + share.module + ": " +
                         std::to_string(share.total_ns / 1'000 / static_cast<std::int64_t>(of.steps)));
     }
-    EXPECT_THAT(lines, UnorderedElementsAre("host code, , : 40",  // 70 to 100, and 0 to 10
+    EXPECT_THAT(lines, UnorderedElementsAre("CPU code, , : 40",  // 70 to 100, and 0 to 10
                                             "return from a wait, , : 4", "kernels, forward, Net: 20",
-                                            "kernel to kernel, forward, Net: 1", "kernels, forward, Net.up: 30",
+                                            "short gap, forward, Net: 1", "kernels, forward, Net.up: 30",
                                             "launch latency, , : 5"));
 }
 
@@ -226,7 +226,7 @@ TEST_F(PathShares, SayWhatRecordsModules) {
     EXPECT_FALSE(look().path_has_modules);
     for (const path_share& share : look().path) EXPECT_EQ(share.module, "");
     EXPECT_THAT(look().no_modules, HasSubstr("prof run --modules"));
-    EXPECT_THAT(shares(), Contains("host code, forward, : 217"));  // 10 to 230, without the call
+    EXPECT_THAT(shares(), Contains("CPU code, forward, : 217"));  // 10 to 230, without the call
 }
 
 // The kernel that was launched at 80 begins at 300, for no reason that was recorded. Host code: 330 to 400, and 20
@@ -237,7 +237,7 @@ TEST_F(PathShares, WhatIsNotExplainedBoundsNothing) {
     main.call(at(90), at(330), 100, stream_synchronize);
     step(400);
     const diagnosis of = look();
-    EXPECT_EQ(of.bound_by, "host code (35 % of the critical path)");
+    EXPECT_EQ(of.bound_by, "CPU code (35 % of the critical path)");
     EXPECT_EQ(of.unexplained_ns, 215'000);
     EXPECT_EQ(of.path_ns, 400'000);
 }
@@ -255,7 +255,7 @@ TEST_F(PathShares, WhatIsNotExplainedEndsAtWhatTheHostDidBefore) {
     }
     step(4'000);
     // Of nine steps, since the first is warm-up: eight with 19 us in calls, the last one with 9.
-    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 3292", "CUDA call, , : 161", "kernels, , : 110",
+    EXPECT_THAT(shares(), UnorderedElementsAre("CPU code, , : 3292", "CUDA call, , : 161", "kernels, , : 110",
                                                "not explained, , : 27", "return from a wait, , : 10"));
 }
 
@@ -269,14 +269,14 @@ TEST_F(PathShares, NoCallWaitsForWhatBeginsAtItsEnd) {
             transfer_between(transfer_kind::memcpy, at(begin + 300), at(begin + 301) - 200, 1'000 + begin, 4'096, {}));
     }
     step(1'600);
-    EXPECT_THAT(shares(), UnorderedElementsAre("host code, , : 600", "CUDA call, , : 600"));
+    EXPECT_THAT(shares(), UnorderedElementsAre("CPU code, , : 600", "CUDA call, , : 600"));
 }
 
 TEST_F(PathShares, NameALateReturnFromAWait) {
     launch(main, 20, 25, 50);
     main.call(at(40), at(350), 100, stream_synchronize);
     step(400);
-    EXPECT_EQ(look().bound_by, "the host's late return from waits for the GPU (75 % of the critical path)");
+    EXPECT_EQ(look().bound_by, "the CPU's late return from waits for the GPU (75 % of the critical path)");
 }
 
 TEST_F(PathShares, BoundIsShort) {

@@ -95,7 +95,7 @@ TEST(UnevenSteps, AreTheHostsWhereItIsAhead) {
     const finding* const found = found_by(of, uneven_steps_name);
     ASSERT_NE(found, nullptr);
     ASSERT_THAT(found->parts, SizeIs(1));
-    EXPECT_EQ(found->parts.front().what, "step 12, most of it: host code, save");
+    EXPECT_EQ(found->parts.front().what, "step 12, most of it: CPU code, save");
     // When the GPU is done with the kernel of step 11.
     EXPECT_GT(found->parts.front().longest_at_ns, run.steps_ns[12]);
 }

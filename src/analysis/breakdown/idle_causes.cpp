@@ -84,6 +84,35 @@ std::string_view to_string(idle_cause cause) noexcept {
     return "launch not recorded";
 }
 
+std::string_view word_for(idle_cause cause) noexcept {
+    switch (cause) {
+        case idle_cause::host_code:
+            return "CPU code";
+        case idle_cause::launching:
+            return "launches";
+        case idle_cause::compiling:
+            return "compilation";
+        case idle_cause::allocating:
+            return "memory calls";
+        case idle_cause::waiting:
+            return "syncs";
+        case idle_cause::pageable_copy:
+            return "unpinned copies";
+        case idle_cause::blocking_copy:
+            return "blocking copies";
+        case idle_cause::queued:
+            return "short gaps";
+        case idle_cause::loader:
+        case idle_cause::capturing:
+        case idle_cause::latency:
+        case idle_cause::other_gpu:
+        case idle_cause::not_started:
+        case idle_cause::unknown:
+            break;
+    }
+    return to_string(cause);
+}
+
 idle_causes::idle_causes(const timeline& data, const attribution& att, const host_activity& host, code_places& where,
                          const whole_steps& of)
     : data_(data),

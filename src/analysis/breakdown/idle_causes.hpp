@@ -44,7 +44,8 @@ inline constexpr std::size_t idle_cause_count = static_cast<std::size_t>(idle_ca
 enum class idle_group : std::uint8_t { starved, blocked, dependency, residual };
 idle_group group_of(idle_cause cause) noexcept;
 std::string_view to_string(idle_group group) noexcept;  // "launch-starved" …
-std::string_view to_string(idle_cause cause) noexcept;  // "host code", "data loader" …
+std::string_view to_string(idle_cause cause) noexcept;  // "host code", "data loader" …, as programs read them
+std::string_view word_for(idle_cause cause) noexcept;   // "CPU code", "launches" …, as the first screen has them
 
 // Between two calls of one thread: up to this long, the thread launches one operation after another, and is merely
 // slower than the GPU. PyTorch takes 5 to 50 µs for an operation.

@@ -207,7 +207,7 @@ private:
 std::string_view to_string(path_kind kind) noexcept {
     switch (kind) {
         case path_kind::host_code:
-            return "host code";
+            return "CPU code";
         case path_kind::call:
             return "CUDA call";
         case path_kind::hand_over:
@@ -217,7 +217,7 @@ std::string_view to_string(path_kind kind) noexcept {
         case path_kind::operation:
             return "GPU operation";
         case path_kind::next_operation:
-            return "kernel to kernel";
+            return "short gap";
         case path_kind::other_stream:
             return "another stream";
         case path_kind::wait_return:

@@ -23,7 +23,7 @@ enum class path_kind : std::uint8_t {
     wait_return,     // from the end of an operation to the return of the call that waited for it
     not_explained,   // an operation began later, for a reason that was not recorded
 };
-std::string_view to_string(path_kind kind) noexcept;  // "host code", "kernel to kernel" …
+std::string_view to_string(path_kind kind) noexcept;  // "CPU code", "short gap" …
 
 struct path_piece {
     std::int64_t start_ns = 0;
