@@ -19,6 +19,7 @@
 
 #include "fakes/cuda/fake_cuda.h"
 #include "session/scenes.hpp"
+#include "support/sanitized.hpp"
 
 namespace {
 
@@ -273,7 +274,7 @@ void recordings_while_threads_launch() {
             while (!ends) expect(fake_cuda_launch("step_k", 2'000, nullptr) == 0, "a launch");
         });
     }
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < (prof::test::is_sanitized ? 20 : 100); ++i) {
         stop();
         start();
         train(1);

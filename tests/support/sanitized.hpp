@@ -25,7 +25,7 @@ inline constexpr bool is_sanitized = is_thread_sanitized;
 #undef PROF_HAS_SANITIZER
 
 // So many of `all` random cases.
-constexpr std::uint32_t random_cases(std::uint32_t all) { return is_sanitized ? all / 5 : all; }
+constexpr std::uint32_t random_cases(std::uint32_t all) { return is_sanitized ? all / 10 : all; }
 
 }  // namespace prof::test
 
