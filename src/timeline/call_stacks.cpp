@@ -52,14 +52,13 @@ void stack_collector::link(timeline& out) {
 
 bool stack_walk::is_next(const record& r) const noexcept {
     return !frames_.empty() && r.kind == record_kind::code_line && r.value == correlation_ &&
-           static_cast<stack_role>(r.flags & ~library_line) == role_ &&
-           (r.category & index_mask) > frames_.back().index;
+           role_of_line(r.flags) == role_ && (r.category & index_mask) > frames_.back().index;
 }
 
 void stack_walk::add(const record& r, timeline& out) {
     if (frames_.empty()) {
         correlation_ = r.value;
-        role_ = static_cast<stack_role>(r.flags & ~library_line);
+        role_ = role_of_line(r.flags);
         depth_ = r.category >> 16;
         position_ = role_ == stack_role::during ? r.domain : 0;
         if (role_ != stack_role::during) out.quality.stacks_left_out += r.domain;
@@ -68,7 +67,8 @@ void stack_walk::add(const record& r, timeline& out) {
     frames_.push_back({.name = r.name,
                        .line = r.color,
                        .index = static_cast<std::uint16_t>(r.category & index_mask),
-                       .is_library = (r.flags & library_line) != 0});
+                       .is_library = (r.flags & library_line) != 0,
+                       .is_native = (r.flags & native_line) != 0});
 }
 
 void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns) {

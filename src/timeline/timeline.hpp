@@ -207,12 +207,13 @@ struct host_wait {
     std::uint32_t op = npos;    // index into ops; npos: none that was recorded
 };
 
-// A frame of a Python stack.
+// A frame of a stack.
 struct code_line {
     std::uint32_t name = 0;   // timeline::name(): "function\nfile", as Python has them
     std::uint32_t line = 0;   // 0: not known
     std::uint16_t index = 0;  // in the whole stack; 0 is the innermost
     bool is_library = false;  // of a library's code, and not the program's own
+    bool is_native = false;   // an address that was not looked up: the name is "build id\npath", the line the address
 
     bool operator==(const code_line&) const = default;
 };
