@@ -55,7 +55,7 @@ std::string why_no_lines(const timeline& data) {
     if (!notice.empty()) return notice;
     if (data.property("lines") == "off") return "lines of the program were not recorded (option lines)";
     if (data.property("lines").empty()) return "lines of the program were not recorded";
-    if (data.call_stacks.empty()) return "no line of a Python program was recorded";
+    if (data.call_stacks.empty()) return "no line of the program was recorded";
     return {};
 }
 
