@@ -590,7 +590,14 @@ private:
         of.noun = asked.noun;
         of.changes_results = asked.changes_results;
         of.is_of_gpu = suspects.front().is_of_gpu;
+        thread_states states;
+        for (const suspect& each : suspects) states.add(states_of(each));
+        of.did = shares_of(states);
         of.advice = advice_of(asked, input_);
+        if (of.did.is_known() && asked.advice_for != nullptr) {
+            const std::vector<std::string> first = asked.advice_for(of.did);
+            of.advice.insert(of.advice.begin(), first.begin(), first.end());
+        }
         of.brief_advice = brief_advice_of(asked, input_, suspects.front().place);
         of.parts = parts_of(suspects);
         of.places = of.parts.size();
@@ -658,6 +665,27 @@ private:
         if (!is_any) out_.no_lines = why_no_lines(data_);
     }
 
+    thread_states states_of(const suspect& of) const {
+        thread_states out;
+        if (of.is_of_gpu) return out;
+        for (const std::uint32_t group : of.groups) out.add(input_.host[group].did);
+        return out;
+    }
+
+    // Nothing of a few looks, which are chance.
+    thread_shares shares_of(const thread_states& of) const {
+        constexpr double least_looks = 8;
+        thread_shares out;
+        if (of.looks() < least_looks) return out;
+        out.ran = of.ran / of.looks();
+        out.waited = of.waited / of.looks();
+        out.blocked = of.blocked / of.looks();
+        const auto most = std::max_element(of.blocked_in.begin(), of.blocked_in.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (most != of.blocked_in.end() && 2 * most->second >= of.blocked) out.blocked_in = data_.name(most->first);
+        return out;
+    }
+
     // The places, each divided by the lines of the program as far as those are known. The dearest first.
     std::vector<finding_part> parts_of(std::span<const suspect> suspects) const {
         std::vector<finding_part> out;
@@ -678,8 +706,9 @@ private:
         return out;
     }
 
-    static finding_part part_of(const suspect& of, const step_tally& tally) {
-        return {of.what, tally.total_ns, tally.count, tally.longest_ns, tally.longest_at_ns, of.place, {}, {}};
+    finding_part part_of(const suspect& of, const step_tally& tally) const {
+        return {of.what, tally.total_ns,          tally.count, tally.longest_ns, tally.longest_at_ns, of.place, {},
+                {},      shares_of(states_of(of))};
     }
 
     // None if its time is not that of its groups.

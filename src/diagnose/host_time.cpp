@@ -195,6 +195,7 @@ private:
             group.tally.add(step, start_ns, end_ns - start_ns, is_counted);
             const host_event& event = graph_.events()[index];
             add_stretch_line(group, index, {step, start_ns, end_ns, is_counted}, end_ns != event.start_ns);
+            add_states(group, index, end_ns - start_ns);
         }
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
     }
@@ -263,6 +264,20 @@ private:
             }
         }
         to.unseen.push_back(of);
+    }
+
+    // Of a stretch that has several groups each gets its part of the looks.
+    void add_states(host_group& group, std::uint32_t index, std::int64_t ns) {
+        if (data_.call_accounts.empty()) return;
+        const std::uint32_t call = next_call(index);
+        const call_account* const found = call == npos ? nullptr : account_of_call(data_, call);
+        if (found == nullptr) return;
+        const auto length_ns = static_cast<double>(data_.api_calls[call].start_ns - latest_call_end(index));
+        const double looks = found->looks * std::clamp(static_cast<double>(ns) / std::max(length_ns, 1.0), 0.0, 1.0);
+        const double ran = looks * found->ran / UINT16_MAX, waited = looks * found->waited / UINT16_MAX;
+        const double blocked = std::max(looks - ran - waited, 0.0);
+        group.did.add({ran, waited, blocked, {}});
+        if (blocked > 0) group.did.blocked_in[found->blocked_in] += blocked;
     }
 
     // When the call before returned on the thread.
@@ -440,13 +455,22 @@ host_group host_group::without_changes() const {
             .after = after,
             .is_staged = is_staged,
             .tally = tally,
-            .lines = lines};
+            .lines = lines,
+            .did = did};
 }
 
 void host_group::add(const host_group& other) {
     bytes += other.bytes;
     tally.add(other.tally);
     add_lines(lines, other.lines);
+    did.add(other.did);
+}
+
+void thread_states::add(const thread_states& more) {
+    ran += more.ran;
+    waited += more.waited;
+    blocked += more.blocked;
+    for (const auto& [name, looks] : more.blocked_in) blocked_in[name] += looks;
 }
 
 void add_lines(line_tallies& to, const line_tallies& more) {

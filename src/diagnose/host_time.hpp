@@ -61,6 +61,17 @@ using line_tallies = std::map<std::uint64_t, line_tally>;
 constexpr std::uint64_t key_of(const code_line& line) noexcept { return std::uint64_t{line.name} << 32 | line.line; }
 void add_lines(line_tallies& to, const line_tallies& more);
 
+// What the threads did in a group's stretches, as far as they were looked at: how often in each state.
+struct thread_states {
+    double ran = 0;
+    double waited = 0;  // for a CPU
+    double blocked = 0;
+    std::map<std::uint32_t, double> blocked_in{};  // by timeline::name()
+
+    double looks() const noexcept { return ran + waited + blocked; }
+    void add(const thread_states& more);
+};
+
 struct host_group {
     idle_cause cause = idle_cause::host_code;
     std::uint32_t place = 0;    // code_places; of launching and of the data loader its outermost part
@@ -72,6 +83,7 @@ struct host_group {
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     line_tallies lines{};      // of its time where the line is known; none of `launching`
+    thread_states did{};       // in stretches between calls
     replay_changes changes{};  // without the group
 
     // Distinguishes groups of all parts of a timeline.

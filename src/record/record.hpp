@@ -40,6 +40,9 @@ enum class record_kind : std::uint8_t {
                            // innermost) | number of frames << 16, flags = stack_role, with library_line. The frames of
     // a stack follow each other. domain: how many stacks were left out before (of the first), or as
     // stack_role says
+    thread_time = 19,  // what the thread did in the host code before the call that is entered next: value = its
+                       // correlation key, color = the share in which it ran | in which it waited for a CPU << 16, in
+                       // 65535ths, category = so often it was looked at, name = what it was blocked by
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.

@@ -231,6 +231,15 @@ struct call_stack {
     std::uint16_t position = 0;  // of `during`: when in the stretch before the call, in 65535ths of it
 };
 
+// What a thread did in the host code before a call, by the kernel's account of it.
+struct call_account {
+    std::uint32_t call = npos;     // index into api_calls
+    std::uint32_t looks = 0;       // so often it was looked at
+    std::uint32_t blocked_in = 0;  // timeline::name(): "reading a pipe"; 0: not known
+    std::uint16_t ran = 0;         // in 65535ths of the time
+    std::uint16_t waited = 0;      // for a CPU; the rest it was blocked
+};
+
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
 struct timeline_window {
     std::int64_t start_ns = 0;
@@ -310,7 +319,8 @@ struct timeline {
     std::vector<host_wait> host_waits;          // by call
     std::vector<code_line> code_lines;
     std::vector<code_stack> code_stacks;
-    std::vector<call_stack> call_stacks;  // by call; at most one of each role
+    std::vector<call_stack> call_stacks;      // by call; at most one of each role
+    std::vector<call_account> call_accounts;  // by call
     std::vector<device_record> devices;
     std::vector<timeline_window> windows;  // by start_ns; at least one
     matrix_calls multiplications;          // of a trace of torch.profiler; a part of a timeline has none
@@ -347,5 +357,6 @@ const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept;
 const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept;
 // Null: there is none. Logarithmic.
 const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
+const call_account* account_of_call(const timeline& data, std::uint32_t call) noexcept;
 
 }  // namespace prof

@@ -223,6 +223,17 @@ void note_sample(producer& out, sample_box& box, std::uint64_t key, std::uint64_
             out.write(r);
         }
     }
+    const stretch_account& account = sample->account;
+    if (sample->ticks <= now && account.looks != 0 && out.has_much_room_for(1)) {
+        record r;
+        r.kind = record_kind::thread_time;
+        r.ticks = now;
+        r.value = key;
+        r.name = account.blocked_in[0] == 0 ? 0 : out.intern(account.blocked_in.data());
+        r.color = account.ran | std::uint32_t{account.waited} << 16;
+        r.category = account.looks;
+        out.write(r);
+    }
     box.release();
 }
 
@@ -315,11 +326,11 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
     const std::span<const python_frame> walked =
         reader.stack.is_known() ? reader.stack.walk(frames, was_odd) : std::span<const python_frame>{};
     if (was_odd && odd_walks.fetch_add(1, std::memory_order_relaxed) + 1 >= most_odd_walks) stop_lines();
-    if (walked.empty()) return has_native ? note_native_lines(out, role, key, ticks) : out.stacks().give_back();
     if (sample_box* const box = sample_box_of(this_thread.latest_call); box != nullptr) {
-        box->offer(reader.stack.this_python_thread());
+        box->offer(walked.empty() ? nullptr : reader.stack.this_python_thread());
         if (role == stack_role::before) note_sample(out, *box, key, ticks - length, ticks);
     }
+    if (walked.empty()) return has_native ? note_native_lines(out, role, key, ticks) : out.stacks().give_back();
     const frame_choice chosen = choose(walked);
     if (!out.has_much_room_for(static_cast<std::uint32_t>(chosen.count))) return out.stacks().leave_out();
     const std::uint16_t left_out = out.stacks().take_left_out();

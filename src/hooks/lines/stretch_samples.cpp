@@ -2,6 +2,7 @@
 #include "hooks/lines/stretch_samples.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/clock.hpp"
 #include "hooks/lines/line_bounds.hpp"
 #include "hooks/lines/python_stack.hpp"
+#include "ring/registry.hpp"
 
 namespace prof {
 namespace {
@@ -56,7 +58,7 @@ public:
     void visit(sample_box& box) noexcept {
         const auto* const latest_call = box.latest_call_.load(std::memory_order_acquire);
         const auto* const thread = static_cast<const std::byte*>(box.python_thread_.load(std::memory_order_relaxed));
-        if (latest_call == nullptr || thread == nullptr) return;
+        if (latest_call == nullptr) return;
         std::uint64_t since = 0;
         if (!memory_.read(reinterpret_cast<const std::byte*>(latest_call), since)) return;
         const std::uint64_t now = ticks_now();
@@ -67,12 +69,28 @@ public:
             !box.phase_.compare_exchange_strong(full, sample_box::phase::being_written)) {
             return;
         }
-        const bool is_found = look(thread, box.thread_.load(std::memory_order_relaxed), box.sample_);
-        box.sample_.ticks = now;
+        stretch_sample& sample = box.sample_;
+        account(box, since);
+        sample.count = sample.depth = 0;
+        const bool has_lines = thread != nullptr && can_sample.load(std::memory_order_acquire) &&
+                               look(thread, box.thread_.load(std::memory_order_relaxed), sample);
+        if (!has_lines) sample.count = 0;
+        sample.ticks = now;
+        const bool is_found = has_lines || sample.account.looks != 0;
         box.phase_.store(is_found ? sample_box::phase::full : sample_box::phase::empty, std::memory_order_release);
     }
 
 private:
+    static void account(sample_box& box, std::uint64_t since) noexcept {
+        constexpr std::uint64_t least_pause_ns = 1'000'000;
+        stretch_account& to = box.sample_.account;
+        if (clock_ns(CLOCK_MONOTONIC) - box.accountant_.latest_ns() < least_pause_ns) return;
+        thread_look look;
+        std::array<char, 64> text;
+        to = {};
+        if (look_at_thread(box.tid_.load(std::memory_order_relaxed), look, text)) to = box.accountant_.add(since, look);
+    }
+
     using bytes = std::array<std::byte, 256>;
 
     template <typename TValue>
@@ -211,6 +229,12 @@ sample_box* sample_box_of(const std::uint64_t& latest_call) noexcept {
         const bool is_mine = box.latest_call_.load(std::memory_order_relaxed) == &latest_call ||
                              box.latest_call_.compare_exchange_strong(free, &latest_call);
         if (!is_mine) continue;
+        // relaxed: the drain thread checks that such a thread exists, and that its latest call is this.
+        if (const std::uint64_t number = number_of_this_thread();
+            box.number_.load(std::memory_order_relaxed) != number) {
+            box.number_.store(number, std::memory_order_relaxed);
+            box.tid_.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
+        }
         box.thread_.store(static_cast<std::uint64_t>(pthread_self()), std::memory_order_relaxed);
         return &box;
     }
@@ -218,7 +242,6 @@ sample_box* sample_box_of(const std::uint64_t& latest_call) noexcept {
 }
 
 void sample_stretches() noexcept {
-    if (!can_sample.load(std::memory_order_acquire)) return;
     if (bounds_of_lines.stretch.load(std::memory_order_relaxed) == UINT64_MAX) return;
     stretch_sampler sampler;
     for (sample_box& box : boxes) sampler.visit(box);

@@ -134,12 +134,21 @@ table places_table(const findings_block& block) {
                    {"longest_ns", "", quantity::time_ns},
                    {"longest_at_ns", "", quantity::moment_ns},
                    {"line", ""},
-                   {"code", ""}};
+                   {"code", ""},
+                   {"ran_share", "", quantity::share},
+                   {"waited_share", "", quantity::share},
+                   {"blocked_share", "", quantity::share},
+                   {"blocked_in", ""}};
+    const auto share = [](const thread_shares& did, double value) {
+        return did.is_known() ? table_cell(value) : table_cell();
+    };
     for (std::size_t i = 0; i < of.findings.size(); ++i) {
         for (const finding_part& part : of.findings[i].parts) {
             out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns),
                                 of.per_step(static_cast<std::int64_t>(part.count)), part.longest_ns,
-                                part.longest_at_ns - block.begin_ns, text_or_none(part.line), text_or_none(part.code)});
+                                part.longest_at_ns - block.begin_ns, text_or_none(part.line), text_or_none(part.code),
+                                share(part.did, part.did.ran), share(part.did, part.did.waited),
+                                share(part.did, part.did.blocked), text_or_none(part.did.blocked_in)});
         }
     }
     return out;
