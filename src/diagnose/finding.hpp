@@ -52,7 +52,7 @@ struct line_cost {
     std::uint64_t steps = 0;
     std::int64_t longest_ns = 0;
     std::int64_t longest_at_ns = 0;
-    std::int64_t gain_ns = 0;  // of all steps: the price of the finding that is this line's alone; 0: it has none
+    std::int64_t gain_ns = 0;  // of all steps: the price of its time in a finding; 0: it has none, or was not priced
     std::string stack{};       // one of the stacks, the outermost frame first
 };
 

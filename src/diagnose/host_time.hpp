@@ -85,11 +85,15 @@ struct host_group {
     line_tallies lines{};      // of its time where the line is known; none of `launching`
     thread_states did{};       // in stretches between calls
     replay_changes changes{};  // without the group
+    // Of the events of `changes` those with a line, in ascending order, and its key in `lines`.
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> event_lines{};
 
     // Distinguishes groups of all parts of a timeline.
     using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, std::uint32_t, bool>;
     key key_in(const timeline& data) const;
     host_group without_changes() const;
+    // What would change without the group's time at one line.
+    replay_changes changes_at(std::uint64_t line) const;
     // Of another part, without its changes. REQUIRES: it has the same key.
     void add(const host_group& other);
 };
@@ -109,6 +113,7 @@ std::vector<TGroup> sorted_groups(std::map<TKey, TGroup>&& groups) {
     out.reserve(groups.size());
     for (auto& [key, group] : groups) {
         group.changes.normalize();
+        if constexpr (requires { group.event_lines; }) std::sort(group.event_lines.begin(), group.event_lines.end());
         out.push_back(std::move(group));
     }
     std::stable_sort(out.begin(), out.end(),

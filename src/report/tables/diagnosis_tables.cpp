@@ -192,7 +192,7 @@ table lines_table(const findings_block& block) {
         {"known_ns", of.per_step(known_ns)}, {"all_ns", of.per_step(all_ns)}, {"stacks_left_out", of.stacks_left_out}};
     out.legend = {
         {"line", "line: of host code the line that ran, by samples; without samples the line of the next CUDA call."},
-        {"gain", "gain: the price of the finding whose time is this line's; else it is not known."}};
+        {"gain", "gain: by how much a step would be shorter without this line's time, by the findings; lines' gains overlap."}};
     return out;
 }
 
