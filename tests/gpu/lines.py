@@ -4,7 +4,7 @@
 
     lines.py flaws BUILD [FLAW...]    each flaw under `prof run`: the first finding's dearest place is at the seeded line;
                                       those named native_… are C++, built here by nvcc (lines_native.cu)
-    lines.py cost BUILD [ROUNDS]      a launch-bound step with lines and without, windows side by side in one process
+    lines.py cost BUILD [SECONDS]     a launch-bound step with lines and without, windows side by side in one process
 
 BUILD: a build folder with bin/prof and lib/libprof.so. Prints PASS or FAIL a check, and at last for all. Exits with 77
 without a GPU and PyTorch.
@@ -12,7 +12,10 @@ without a GPU and PyTorch.
 A flaw's line ends with a comment, the flaw's name. Of host code the line is one of those that ran, or that of the next CUDA
 call (docs/reference/diagnose.md); they are all marked.
 """
+import atexit
 import ctypes
+import functools
+import itertools
 import json
 import os
 import pathlib
@@ -27,8 +30,7 @@ import time
 HERE = pathlib.Path(__file__).resolve()
 STEPS = 30
 GOAL = 0.002  # of a step
-# Long enough that a pair of windows differs by less than the goal on a quiet machine.
-STEPS_OF_WINDOW = 120
+STEPS_OF_WINDOW = 50
 
 # --- the programs -----------------------------------------------------------------------------------------------------
 
@@ -49,7 +51,7 @@ class Training:
         torch.manual_seed(1)
         self.model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers))).cuda()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
-        self.batch = torch.randn(2048, width, device="cuda")
+        self.batch = torch.randn(8192, width, device="cuda")
 
     def step(self, model=None):
         self.optimizer.zero_grad()
@@ -218,16 +220,27 @@ def is_installed(module):
     return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-def check_native_flaw(build, flaw):
-    """A C++ flaw, built in each way: "native_copy", "native_copy+no_debug"."""
+@functools.cache
+def native_program(variant):
+    """None without nvcc. Lives as long as this process."""
     compiler = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not os.path.exists(compiler):
+        return None
+    folder = pathlib.Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    subprocess.run([compiler, *NATIVE_FLAGS[variant and "+" + variant], str(NATIVE), "-o", folder / "program"],
+                   check=True)
+    return folder / "program"
+
+
+def check_native_flaw(build, flaw):
+    """A C++ flaw, built in each way: "native_copy", "native_copy+no_debug"."""
+    name, _, variant = flaw.partition("+")
+    program = native_program(variant)
+    if program is None:
         print(f"skip {flaw}: no nvcc", flush=True)
         return True
-    name, _, variant = flaw.partition("+")
     with tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / "program"
-        subprocess.run([compiler, *NATIVE_FLAGS[variant and "+" + variant], str(NATIVE), "-o", str(program)], check=True)
         ran = subprocess.run([build / "bin/prof", "run", "-o", folder, "--export", "none", "--", program, name],
                              capture_output=True, text=True, check=False, timeout=280, env=environment())
         captures = list(pathlib.Path(folder).glob("*.prof"))
@@ -247,7 +260,7 @@ def check_native_flaw(build, flaw):
     print(f"{'PASS' if is_right else 'FAIL'} {flaw}: {first['finding']}; wanted {sorted(wanted)}; found {found} "
           f"({place['code']}) {place['cost_ns'] / 1e6:.2f} ms", flush=True)
     if not is_right:
-        print(json.dumps(rows, indent=1)[:3000], flush=True)
+        print(json.dumps(rows)[:1000], flush=True)
     return is_right
 
 
@@ -323,7 +336,7 @@ def launch_bound():
     return torch, step
 
 
-def measure(rounds, folder):
+def measure(seconds, folder):
     torch, step = launch_bound()
     library = Library()
     for _ in range(20):
@@ -334,21 +347,24 @@ def measure(rounds, folder):
         for _ in range(3):
             step()
         torch.cuda.synchronize()
-        begin = time.perf_counter()
+        times = [time.perf_counter()]
         for _ in range(STEPS_OF_WINDOW):
             step()
+            times.append(time.perf_counter())
         torch.cuda.synchronize()
-        ns = (time.perf_counter() - begin) / STEPS_OF_WINDOW
+        # Without the slowest fifth, which other programs on the machine have disturbed.
+        taken = sorted(later - earlier for earlier, later in itertools.pairwise(times))[:STEPS_OF_WINDOW * 4 // 5]
+        seconds_a_step = statistics.mean(taken)
         library.stop()
         for file in pathlib.Path(folder).glob("*"):
             file.unlink()
-        return ns
+        return seconds_a_step
 
     for each in ("on", "off"):
         window(each)
     ratios, steps = [], []
-    end = time.monotonic() + 540
-    for number in range(rounds):
+    end = time.monotonic() + seconds
+    for number in itertools.count():
         # In turn, each order as often; a window without lines on either side of one with lines, or the reverse, so that
         # what drifts goes out.
         order = ("on", "off", "on") if number % 2 == 0 else ("off", "on", "off")
@@ -374,10 +390,10 @@ def measure(rounds, folder):
     return high < GOAL or low <= GOAL
 
 
-def check_cost(build, rounds):
+def check_cost(build, seconds):
     with tempfile.TemporaryDirectory() as folder:
         variables = environment() | {"LD_PRELOAD": str(build / "lib/libprof.so"), "PROF_AUTOSTART": "0"}
-        done = subprocess.run([sys.executable, str(HERE), "measure", str(rounds), folder], env=variables, check=False)
+        done = subprocess.run([sys.executable, str(HERE), "measure", str(seconds), folder], env=variables, check=False)
     return done.returncode == 0
 
 
@@ -400,7 +416,7 @@ def main():
         return 77
     build = pathlib.Path(sys.argv[2]).resolve()
     if mode == "cost":
-        is_right = check_cost(build, int(sys.argv[3]) if len(sys.argv) > 3 else 40)
+        is_right = check_cost(build, int(sys.argv[3]) if len(sys.argv) > 3 else 300)
     else:
         natives = [name + variant for variant in NATIVE_FLAGS for name in NATIVE_FLAWS]
         is_right = all([check_flaw(build, flaw) for flaw in sys.argv[3:] or [*FLAWS, *natives]])

@@ -28,7 +28,7 @@ constexpr std::string_view launch_stub = "__device_stub__";
 bool is_of_library(const code_place& place) noexcept {
     const std::string_view file = place.file, function = place.function;
     if (contains(function, launch_stub) || function.starts_with("std::")) return true;
-    if (file.empty()) {
+    if (place.line == 0) {  // its file is the module
         constexpr std::string_view runtime = "cuda";
         const bool is_runtime = function.starts_with(runtime) && function.size() > runtime.size() &&
                                 function[runtime.size()] >= 'A' && function[runtime.size()] <= 'Z';

@@ -237,12 +237,32 @@ void note_sample(producer& out, sample_box& box, std::uint64_t key, std::uint64_
     box.release();
 }
 
+// A thread of a library's, as those of autograd, has none of the program's code on its stack: after a few walks in vain
+// it is asked seldom.
+struct walks_in_vain {
+    static constexpr std::uint32_t many = 8, seldom = 256;
+
+    std::uint32_t count = 0;
+
+    bool skips() noexcept {
+        if (count < many) return false;
+        ++count;
+        return count % seldom != 0;
+    }
+};
+__thread walks_in_vain this_walks __attribute__((tls_model("initial-exec"))) = {};
+
 // The stack of a thread without Python frames, if code of the program's own is in it.
 void note_native_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks) noexcept {
+    if (this_walks.skips()) return;
     std::array<native_frame, native_stack::most_chosen> frames;
     std::uint32_t depth = 0;
     const std::span<const native_frame> walked = native_stack::walk(frames, depth);
-    if (walked.empty()) return;
+    if (walked.empty()) {
+        ++this_walks.count;
+        return;
+    }
+    this_walks.count = 0;
     if (!out.has_much_room_for(static_cast<std::uint32_t>(walked.size()))) return out.stacks().leave_out();
     std::uint16_t left_out = out.stacks().take_left_out();
     for (const native_frame& frame : walked) {
