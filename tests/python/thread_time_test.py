@@ -76,7 +76,15 @@ class ThreadTime(unittest.TestCase):
         self.compare("mixed")
 
     def test_short_stretches(self):
-        self.compare("short")
+        """Where others have the CPUs, the thread that looks gets one as this thread gives it up."""
+        for _ in range(5):
+            truth, found, _ = self.measure("short")
+            if truth[1] < 0.1:
+                break
+        else:
+            self.skipTest("others have the CPUs")
+        for wanted, share in zip(truth, found):
+            self.assertAlmostEqual(share, wanted, delta=0.1, msg=f"{found} and not {truth}")
 
     @unittest.skipUnless(shutil.which("taskset"), "there is no taskset")
     def test_a_cpu_that_others_have(self):
