@@ -230,6 +230,7 @@ def native_program(variant):
     atexit.register(shutil.rmtree, folder)
     subprocess.run([compiler, *NATIVE_FLAGS[variant and "+" + variant], str(NATIVE), "-o", folder / "program"],
                    check=True)
+    subprocess.run([folder / "program", "native_wait"], check=True)  # CUDA's files are read from disk once
     return folder / "program"
 
 
