@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture files through the C interface (prof/read.h). Nothing throws across it.
+#include "analysis/projection/native_lines.hpp"
 #include "analysis/quality/capture_notes.hpp"
 #include "analysis/quality/drop_causes.hpp"
 #include "base/export_symbol.hpp"
@@ -28,7 +29,9 @@ namespace {
 
 std::unique_ptr<prof_capture> opened(const char* path) {
     auto out = std::make_unique<prof_capture>();
-    out->read = std::make_shared<const read_capture>(read_capture{path, load_capture(path)});
+    timeline loaded = load_capture(path);
+    resolve_native_lines(loaded);
+    out->read = std::make_shared<const read_capture>(read_capture{path, std::move(loaded)});
     const timeline& data = out->read->data;
     out->title = capture_title(data);
     out->windows = windows_line(data);

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "analysis/projection/native_lines.hpp"
 #include "base/display_text.hpp"
 #include "base/error.hpp"
 #include "cli/arguments.hpp"
@@ -108,10 +109,15 @@ bool is_stream(const std::string& file) {
 timeline load_input(const std::string& file, const progress_display& progress) {
     const std::string name = file == standard_input ? "standard input" : file;
     progress_line reading(progress, "reading " + name);
-    if (!is_stream(file)) return load_capture(file, &reading, reading_thread::own);
+    const auto load = [&](const std::string& path) {
+        timeline out = load_capture(path, &reading, reading_thread::own);
+        resolve_native_lines(out);
+        return out;
+    };
+    if (!is_stream(file)) return load(file);
     const stream_copy copy(file);
     try {
-        return load_capture(copy.path(), &reading, reading_thread::own);
+        return load(copy.path());
     } catch (const error& failure) {
         throw error(renamed(failure.what(), copy.path(), name));
     }

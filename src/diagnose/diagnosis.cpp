@@ -55,7 +55,7 @@ std::string why_no_lines(const timeline& data) {
     if (!notice.empty()) return notice;
     if (data.property("lines") == "off") return "lines of the program were not recorded (option lines)";
     if (data.property("lines").empty()) return "lines of the program were not recorded";
-    if (data.call_stacks.empty()) return "no line of a Python program was recorded";
+    if (data.call_stacks.empty()) return "no line of the program was recorded";
     return {};
 }
 
@@ -181,6 +181,7 @@ public:
         path_shares path(examined_, att_, modules);
         std::vector<finding_modules> of_findings(found_.size());
         gain_request all;
+        std::vector<priced_line> of_lines = lines_to_price();
         with_parts([&](examined_part& of, std::size_t part) {
             if (examined_.parts() > 1) {
                 const auto [from_ns, to_ns] = times_of(of.graph);
@@ -197,6 +198,11 @@ public:
                 together->add(changes);
             }
             return task_list{[&path, &of] { path.add(of.graph); },
+                             [this, &of, part, &of_lines] {
+                                 for (priced_line& each : of_lines) {
+                                     replay(of, part, changes_of(each, of), each.request);
+                                 }
+                             },
                              [this, &of, part, &all, together, wants_recording_cost] {
                                  together->normalize();
                                  replay(of, part, *together, all);
@@ -204,7 +210,7 @@ public:
                                  cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
                              }};
         });
-        add_line_costs();
+        add_line_costs(of_lines);
         for (std::size_t i = 0; i < found_.size(); ++i) {
             found_[i].of.modules = of_findings[i].largest();
             out_.findings.push_back(std::move(found_[i].of));
@@ -257,6 +263,14 @@ private:
         std::vector<gain_request> alone{};
         gain_request first{};
         gain_request others{};
+    };
+    // A line of a finding that has several: what it alone would gain.
+    using line_key = std::pair<idle_cause, std::uint64_t>;
+    struct priced_line {
+        std::size_t found = 0;  // index into found_
+        line_key key{};
+        step_tally tally{};
+        gain_request request{};
     };
     struct part_figures {
         std::size_t first_step = 0;
@@ -590,7 +604,14 @@ private:
         of.noun = asked.noun;
         of.changes_results = asked.changes_results;
         of.is_of_gpu = suspects.front().is_of_gpu;
+        thread_states states;
+        for (const suspect& each : suspects) states.add(states_of(each));
+        of.did = shares_of(states);
         of.advice = advice_of(asked, input_);
+        if (of.did.is_known() && asked.advice_for != nullptr) {
+            const std::vector<std::string> first = asked.advice_for(of.did);
+            of.advice.insert(of.advice.begin(), first.begin(), first.end());
+        }
         of.brief_advice = brief_advice_of(asked, input_, suspects.front().place);
         of.parts = parts_of(suspects);
         of.places = of.parts.size();
@@ -605,11 +626,53 @@ private:
         return true;
     }
 
+    // The dearest lines of findings that have several. A line alone has its finding's price.
+    std::vector<priced_line> lines_to_price() const {
+        constexpr std::size_t most_priced = 8;
+        std::vector<priced_line> out;
+        for (std::size_t i = 0; i < found_.size(); ++i) {
+            std::map<line_key, step_tally> lines;
+            for (const suspect& each : found_[i].suspects) {
+                if (each.is_of_gpu) continue;
+                for (const std::uint32_t number : each.groups) {
+                    const host_group& group = input_.host[number];
+                    for (const auto& [line, of] : group.lines) lines[{group.cause, line}].add(of.tally);
+                }
+            }
+            if (lines.size() < 2) continue;
+            for (auto& [key, tally] : lines) {
+                if (2 * out_.per_step(tally.total_ns) >= out_.least_ns) out.push_back({i, key, std::move(tally), {}});
+            }
+        }
+        std::stable_sort(out.begin(), out.end(), [](const priced_line& a, const priced_line& b) {
+            return a.tally.total_ns > b.tally.total_ns;
+        });
+        out.resize(std::min(out.size(), most_priced));
+        return out;
+    }
+
+    replay_changes changes_of(const priced_line& line, const examined_part& part) const {
+        replay_changes out;
+        for (const suspect& each : found_[line.found].suspects) {
+            if (each.is_of_gpu) continue;
+            for (const std::uint32_t number : each.groups) {
+                const std::uint32_t at = part.host_numbers[number];
+                if (at != npos && part.host[at].cause == line.key.first) {
+                    out.add(part.host[at].changes_at(line.key.second));
+                }
+            }
+        }
+        out.normalize();
+        const rule& asked = *found_[line.found].asked;
+        if (!out.is_empty() && asked.complete != nullptr) asked.complete(input_, part.graph, out);
+        return out;
+    }
+
     // Of all of the host's time in the steps, by cause and line. A finding's price is that of a line if nearly all of
     // its time is that line's.
-    void add_line_costs() {
+    void add_line_costs(const std::vector<priced_line>& of_lines) {
         constexpr double nearly_all = 0.9;
-        using key = std::pair<idle_cause, std::uint64_t>;
+        using key = line_key;
         std::map<key, line_tally> lines;
         for (const host_group& group : input_.host) {
             step_tally rest = group.tally;
@@ -636,6 +699,11 @@ private:
                 }
             }
         }
+        for (const priced_line& each : of_lines) {
+            if (gains.contains(each.key)) continue;
+            const std::int64_t gain_ns = price_of(*found_[each.found].asked, gain_of(each.request), each.tally.steps);
+            gains[each.key] = std::max<std::int64_t>(gain_ns, 0);
+        }
         bool is_any = false;
         for (const auto& [of, each] : lines) {
             line_cost& cost = out_.lines.emplace_back();
@@ -658,6 +726,27 @@ private:
         if (!is_any) out_.no_lines = why_no_lines(data_);
     }
 
+    thread_states states_of(const suspect& of) const {
+        thread_states out;
+        if (of.is_of_gpu) return out;
+        for (const std::uint32_t group : of.groups) out.add(input_.host[group].did);
+        return out;
+    }
+
+    // Nothing of a few looks, which are chance.
+    thread_shares shares_of(const thread_states& of) const {
+        constexpr double least_looks = 8;
+        thread_shares out;
+        if (of.looks() < least_looks) return out;
+        out.ran = of.ran / of.looks();
+        out.waited = of.waited / of.looks();
+        out.blocked = of.blocked / of.looks();
+        const auto most = std::max_element(of.blocked_in.begin(), of.blocked_in.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (most != of.blocked_in.end() && 2 * most->second >= of.blocked) out.blocked_in = data_.name(most->first);
+        return out;
+    }
+
     // The places, each divided by the lines of the program as far as those are known. The dearest first.
     std::vector<finding_part> parts_of(std::span<const suspect> suspects) const {
         std::vector<finding_part> out;
@@ -678,8 +767,9 @@ private:
         return out;
     }
 
-    static finding_part part_of(const suspect& of, const step_tally& tally) {
-        return {of.what, tally.total_ns, tally.count, tally.longest_ns, tally.longest_at_ns, of.place, {}, {}};
+    finding_part part_of(const suspect& of, const step_tally& tally) const {
+        return {of.what, tally.total_ns,          tally.count, tally.longest_ns, tally.longest_at_ns, of.place, {},
+                {},      shares_of(states_of(of))};
     }
 
     // None if its time is not that of its groups.

@@ -16,6 +16,17 @@ namespace prof {
 enum class confidence : std::uint8_t { low, medium, high };
 std::string_view to_string(confidence value) noexcept;
 
+// What the thread did in host code between calls, by samples of the kernel's account of it. Shares of its time, which
+// add up to 1; all 0: not known.
+struct thread_shares {
+    double ran = 0;
+    double waited = 0;  // for a CPU
+    double blocked = 0;
+    std::string blocked_in{};  // what it was blocked by most of that time, "reading a pipe"; "": not known
+
+    bool is_known() const noexcept { return ran + waited + blocked > 0; }
+};
+
 // A place that a finding is made of, with its own share of the cost.
 struct finding_part {
     std::string what{};        // "cudaStreamSynchronize, forward/loss"
@@ -28,6 +39,7 @@ struct finding_part {
     // not known. Of a stretch between calls it is the line that ran, by samples, or the line of the next call.
     std::string line{};
     std::string code{};
+    thread_shares did{};  // of the whole place, also where this is one of its lines
 };
 
 // What a line of the program costs, by one cause.
@@ -40,7 +52,7 @@ struct line_cost {
     std::uint64_t steps = 0;
     std::int64_t longest_ns = 0;
     std::int64_t longest_at_ns = 0;
-    std::int64_t gain_ns = 0;  // of all steps: the price of the finding that is this line's alone; 0: it has none
+    std::int64_t gain_ns = 0;  // of all steps: the price of its time in a finding; 0: it has none, or was not priced
     std::string stack{};       // one of the stacks, the outermost frame first
 };
 
@@ -57,6 +69,7 @@ struct finding {
     bool is_of_gpu = false;             // its places are kernels, copies or streams, and not the program's
     std::string bound{};                // what the price leaves out, or assumes
     std::vector<finding_part> parts{};  // dearest first
+    thread_shares did{};
     // The modules with the most of the time that it would save, "GPT2.h.*.attn (62 %)"; empty: not in modules, or none
     // were recorded.
     std::vector<std::string> modules{};

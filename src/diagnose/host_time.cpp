@@ -194,7 +194,8 @@ private:
             const bool is_counted = cause != idle_cause::launching || !precedes_launch(index);
             group.tally.add(step, start_ns, end_ns - start_ns, is_counted);
             const host_event& event = graph_.events()[index];
-            add_stretch_line(group, index, {step, start_ns, end_ns, is_counted}, end_ns != event.start_ns);
+            add_stretch_line(group, index, {step, start_ns, end_ns, is_counted, index}, end_ns != event.start_ns);
+            add_states(group, index, end_ns - start_ns);
         }
         group.changes.events.push_back({.event = index, .gap_less_ns = end_ns - start_ns});
     }
@@ -214,6 +215,7 @@ private:
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
         bool is_counted = true;
+        std::uint32_t event = npos;
     };
     // Stretches of a group that ended at one line: those in which the program was seen at a line, by that, and the
     // others.
@@ -224,7 +226,9 @@ private:
         std::vector<stretch> unseen{};
     };
 
-    static void add_to(line_tallies& lines, std::uint32_t stack, const code_line& line, const stretch& of) {
+    static void add_to(host_group& group, line_tallies& lines, std::uint32_t stack, const code_line& line,
+                       const stretch& of) {
+        group.event_lines.emplace_back(of.event, key_of(line));
         const auto [found, _] = lines.try_emplace(key_of(line), line_tally{stack, line});
         found->second.tally.add(of.step, of.start_ns, of.end_ns - of.start_ns, of.is_counted);
     }
@@ -233,7 +237,7 @@ private:
         if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
         const call_stack* const found = stack_of_call(data_, call, stack_role::call);
         const code_line* const line = found == nullptr ? nullptr : own_line(data_, found->stack);
-        if (line != nullptr) add_to(group.lines, found->stack, *line, of);
+        if (line != nullptr) add_to(group, group.lines, found->stack, *line, of);
     }
 
     // `is_outer`: it lies before the ranges that are open at the call which ended it, so that the line that has made
@@ -259,10 +263,24 @@ private:
             const code_line* const line = own_line(data_, seen->stack);
             if (line != nullptr && seen_ns >= of.start_ns && seen_ns < of.end_ns) {
                 ++to.samples;
-                return add_to(to.seen, seen->stack, *line, of);
+                return add_to(group, to.seen, seen->stack, *line, of);
             }
         }
         to.unseen.push_back(of);
+    }
+
+    // Of a stretch that has several groups each gets its part of the looks.
+    void add_states(host_group& group, std::uint32_t index, std::int64_t ns) {
+        if (data_.call_accounts.empty()) return;
+        const std::uint32_t call = next_call(index);
+        const call_account* const found = call == npos ? nullptr : account_of_call(data_, call);
+        if (found == nullptr) return;
+        const auto length_ns = static_cast<double>(data_.api_calls[call].start_ns - latest_call_end(index));
+        const double looks = found->looks * std::clamp(static_cast<double>(ns) / std::max(length_ns, 1.0), 0.0, 1.0);
+        const double ran = looks * found->ran / UINT16_MAX, waited = looks * found->waited / UINT16_MAX;
+        const double blocked = std::max(looks - ran - waited, 0.0);
+        group.did.add({ran, waited, blocked, {}});
+        if (blocked > 0) group.did.blocked_in[found->blocked_in] += blocked;
     }
 
     // When the call before returned on the thread.
@@ -280,7 +298,7 @@ private:
         for (auto& [group, ends] : stretches_) {
             for (auto& [_, to] : ends) {
                 if (to.samples < least_samples) {
-                    for (const stretch& each : to.unseen) add_to(group->lines, to.end.stack, to.end.line, each);
+                    for (const stretch& each : to.unseen) add_to(*group, group->lines, to.end.stack, to.end.line, each);
                     add_lines(group->lines, to.seen);
                     continue;
                 }
@@ -303,7 +321,7 @@ private:
             const auto next = std::max_element(to.seen.begin(), to.seen.end(),
                                                [&](const auto& a, const auto& b) { return lacks_ns(a) < lacks_ns(b); });
             given_ns[next->first] += static_cast<double>(each.end_ns - each.start_ns);
-            add_to(lines, next->second.stack, next->second.line, each);
+            add_to(group, lines, next->second.stack, next->second.line, each);
         }
         add_lines(group.lines, lines);
     }
@@ -339,7 +357,7 @@ private:
         host_group& group = group_of(cause, place, named, direction);
         const bool is_counted = named == event.call;  // a copy and the wait behind it are one occurrence
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns, is_counted);
-        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, is_counted});
+        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, is_counted, index});
         if (copy != nullptr && is_counted) group.bytes += copy->bytes;
         event_change change{.event = index, .work_less_ns = event.work_ns, .waits = false};
         if (copy != nullptr && holds_up) {
@@ -354,7 +372,7 @@ private:
         const host_event& event = graph_.events()[index];
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
-        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, true});
+        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, true, index});
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
 
@@ -440,13 +458,33 @@ host_group host_group::without_changes() const {
             .after = after,
             .is_staged = is_staged,
             .tally = tally,
-            .lines = lines};
+            .lines = lines,
+            .did = did};
+}
+
+replay_changes host_group::changes_at(std::uint64_t line) const {
+    replay_changes out;
+    auto at = event_lines.begin();
+    for (const event_change& each : changes.events) {
+        at = std::find_if(at, event_lines.end(), [&](const auto& of) { return of.first >= each.event; });
+        if (at == event_lines.end()) break;
+        if (*at == std::pair{each.event, line}) out.events.push_back(each);
+    }
+    return out;
 }
 
 void host_group::add(const host_group& other) {
     bytes += other.bytes;
     tally.add(other.tally);
     add_lines(lines, other.lines);
+    did.add(other.did);
+}
+
+void thread_states::add(const thread_states& more) {
+    ran += more.ran;
+    waited += more.waited;
+    blocked += more.blocked;
+    for (const auto& [name, looks] : more.blocked_in) blocked_in[name] += looks;
 }
 
 void add_lines(line_tallies& to, const line_tallies& more) {

@@ -61,6 +61,17 @@ using line_tallies = std::map<std::uint64_t, line_tally>;
 constexpr std::uint64_t key_of(const code_line& line) noexcept { return std::uint64_t{line.name} << 32 | line.line; }
 void add_lines(line_tallies& to, const line_tallies& more);
 
+// What the threads did in a group's stretches, as far as they were looked at: how often in each state.
+struct thread_states {
+    double ran = 0;
+    double waited = 0;  // for a CPU
+    double blocked = 0;
+    std::map<std::uint32_t, double> blocked_in{};  // by timeline::name()
+
+    double looks() const noexcept { return ran + waited + blocked; }
+    void add(const thread_states& more);
+};
+
 struct host_group {
     idle_cause cause = idle_cause::host_code;
     std::uint32_t place = 0;    // code_places; of launching and of the data loader its outermost part
@@ -72,12 +83,17 @@ struct host_group {
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     line_tallies lines{};      // of its time where the line is known; none of `launching`
+    thread_states did{};       // in stretches between calls
     replay_changes changes{};  // without the group
+    // Of the events of `changes` those with a line, in ascending order, and its key in `lines`.
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> event_lines{};
 
     // Distinguishes groups of all parts of a timeline.
     using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, std::uint32_t, bool>;
     key key_in(const timeline& data) const;
     host_group without_changes() const;
+    // What would change without the group's time at one line.
+    replay_changes changes_at(std::uint64_t line) const;
     // Of another part, without its changes. REQUIRES: it has the same key.
     void add(const host_group& other);
 };
@@ -97,6 +113,7 @@ std::vector<TGroup> sorted_groups(std::map<TKey, TGroup>&& groups) {
     out.reserve(groups.size());
     for (auto& [key, group] : groups) {
         group.changes.normalize();
+        if constexpr (requires { group.event_lines; }) std::sort(group.event_lines.begin(), group.event_lines.end());
         out.push_back(std::move(group));
     }
     std::stable_sort(out.begin(), out.end(),

@@ -78,8 +78,8 @@ PROF_OPTION(modules, std::optional<std::uint32_t>, {}, module_depth{},
                      "given: a table of them stands below the summary, and is `prof report --report modules`"})
 PROF_OPTION(lines, bool, true, on_or_off{},
             {.value_name = "on|off",
-             .help = "on (default): where a Python program waits, allocates, copies or runs other code for long, its "
-                     "file and line are recorded"})
+             .help = "on (default): where a Python or C++ program waits, allocates, copies or runs other code for "
+                     "long, its file and line are recorded"})
 // Parts of paths, with colons between.
 PROF_OPTION(library_code, std::string, "/site-packages/:/dist-packages/:/lib/python3.:/lib64/python3.:/torchinductor_",
             nonempty_text{},

@@ -35,11 +35,14 @@ enum class record_kind : std::uint8_t {
     graph_node_gone = 16,  // a node of a graph is about to be destroyed: value = its id
     stream_sync = 17,      // an order between streams, or of a stream and the host: flags = sync_kind, value = the
                            // event's handle, name and color = low and high half of the stream's key (synced_stream())
-    code_line = 18,        // a frame of the Python stack of a call: value = the call's correlation key, name =
+    code_line = 18,        // a frame of the stack of a call: value = the call's correlation key, name =
                            // "function\nfile", color = the line (0: unknown), category = the frame's index (0: the
                            // innermost) | number of frames << 16, flags = stack_role, with library_line. The frames of
     // a stack follow each other. domain: how many stacks were left out before (of the first), or as
     // stack_role says
+    thread_time = 19,  // what the thread did in the host code before the call that is entered next: value = its
+                       // correlation key, color = the share in which it ran | in which it waited for a CPU << 16, in
+                       // 65535ths, category = so often it was looked at, name = what it was blocked by
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
@@ -96,6 +99,11 @@ enum class stack_role : std::uint8_t {
 };
 // In the same flags: the code counts as a library's, and not as the program's own.
 inline constexpr std::uint8_t library_line = 0x80;
+// In the same flags: a frame of C++ code. name = "build id\npath" of its module, color = the address in the module.
+inline constexpr std::uint8_t native_line = 0x40;
+constexpr stack_role role_of_line(std::uint8_t flags) noexcept {
+    return static_cast<stack_role>(flags & ~(library_line | native_line));
+}
 
 // Whether host time in the call is time that it waits for the GPU, or may be.
 constexpr bool waits(api_class call) noexcept {

@@ -27,7 +27,7 @@ enum class record_role : std::uint8_t {
     place,         // names what is open on the thread
     window,        // the thread's records of a later epoch follow
     sync,          // of a stream with another or with the host
-    code,          // a line of the program
+    code,          // a line of the program, or what its code did
 };
 
 struct record_traits {
@@ -38,7 +38,7 @@ struct record_traits {
 };
 
 // By the kind's number. 11 is no kind.
-inline constexpr std::array<record_traits, 19> record_kinds = {{
+inline constexpr std::array<record_traits, 20> record_kinds = {{
     {record_kind::none, "none", record_role::none, false},
     {record_kind::range_push, "range_push", record_role::opens, true},
     {record_kind::range_pop, "range_pop", record_role::closes, false},
@@ -58,6 +58,7 @@ inline constexpr std::array<record_traits, 19> record_kinds = {{
     {record_kind::graph_node_gone, "graph_node_gone", record_role::graph_change, false},
     {record_kind::stream_sync, "stream_sync", record_role::sync, false},
     {record_kind::code_line, "code_line", record_role::code, true},
+    {record_kind::thread_time, "thread_time", record_role::code, true},
 }};
 
 // The row of `none` for a number that is no kind, as a damaged capture may have.

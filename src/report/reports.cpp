@@ -30,7 +30,7 @@ constexpr report_kind kinds[] = {
     {"diagnose", "what to change, and what a step would gain", "rule|finding", diagnose_report, false, false, true},
     {"diagnose_places", "the places of what diagnose finds", "finding|place", diagnose_places_report, false, false,
      true},
-    {"lines", "the host's time by line of a Python program and cause, and the gain", "line|cause", lines_report, false,
+    {"lines", "the host's time by line of the program and cause, and the gain", "line|cause", lines_report, false,
      true, true},
     {"critical_path", "what the steps wait for", "kind|where|module", critical_path_report, false, false, true},
     {"gpu_gaps", "the gaps in which the GPU was idle, longest first: cause, neighbours, queue depth", "device|start_ns",

@@ -36,30 +36,43 @@ std::uint32_t stack_collector::index_of(timeline& out, const std::vector<code_li
 
 void stack_collector::link(timeline& out) {
     const auto is_before = [](const timeline_api_call& call, std::int64_t ns) { return call.start_ns < ns; };
-    for (const found& each : found_) {
-        auto call = std::lower_bound(out.api_calls.begin(), out.api_calls.end(), each.call_start_ns, is_before);
-        for (; call != out.api_calls.end() && call->start_ns == each.call_start_ns; ++call) {
-            if (call->correlation != each.correlation || call->thread != each.thread) continue;
-            out.call_stacks.push_back(
-                {static_cast<std::uint32_t>(call - out.api_calls.begin()), each.stack, each.role, each.position});
-            break;
+    const auto call_of = [&](std::int64_t start_ns, std::uint64_t correlation, std::uint32_t thread) {
+        auto call = std::lower_bound(out.api_calls.begin(), out.api_calls.end(), start_ns, is_before);
+        for (; call != out.api_calls.end() && call->start_ns == start_ns; ++call) {
+            if (call->correlation == correlation && call->thread == thread) {
+                return static_cast<std::uint32_t>(call - out.api_calls.begin());
+            }
         }
+        return npos;
+    };
+    for (const found& each : found_) {
+        const std::uint32_t call = call_of(each.call_start_ns, each.correlation, each.thread);
+        if (call != npos) out.call_stacks.push_back({call, each.stack, each.role, each.position});
     }
     std::sort(out.call_stacks.begin(), out.call_stacks.end(), [](const call_stack& a, const call_stack& b) {
         return std::tie(a.call, a.role) < std::tie(b.call, b.role);
     });
+    for (const auto& [start_ns, r, thread] : accounts_) {
+        const std::uint32_t call = call_of(start_ns, r.value, thread);
+        if (call == npos || r.category == 0) continue;
+        const std::uint32_t ran = r.color & UINT16_MAX;
+        const std::uint32_t waited = std::min(r.color >> 16, UINT16_MAX - ran);
+        out.call_accounts.push_back(
+            {call, r.category, r.name, static_cast<std::uint16_t>(ran), static_cast<std::uint16_t>(waited)});
+    }
+    std::sort(out.call_accounts.begin(), out.call_accounts.end(),
+              [](const call_account& a, const call_account& b) { return a.call < b.call; });
 }
 
 bool stack_walk::is_next(const record& r) const noexcept {
     return !frames_.empty() && r.kind == record_kind::code_line && r.value == correlation_ &&
-           static_cast<stack_role>(r.flags & ~library_line) == role_ &&
-           (r.category & index_mask) > frames_.back().index;
+           role_of_line(r.flags) == role_ && (r.category & index_mask) > frames_.back().index;
 }
 
 void stack_walk::add(const record& r, timeline& out) {
     if (frames_.empty()) {
         correlation_ = r.value;
-        role_ = static_cast<stack_role>(r.flags & ~library_line);
+        role_ = role_of_line(r.flags);
         depth_ = r.category >> 16;
         position_ = role_ == stack_role::during ? r.domain : 0;
         if (role_ != stack_role::during) out.quality.stacks_left_out += r.domain;
@@ -68,7 +81,8 @@ void stack_walk::add(const record& r, timeline& out) {
     frames_.push_back({.name = r.name,
                        .line = r.color,
                        .index = static_cast<std::uint16_t>(r.category & index_mask),
-                       .is_library = (r.flags & library_line) != 0});
+                       .is_library = (r.flags & library_line) != 0,
+                       .is_native = (r.flags & native_line) != 0});
 }
 
 void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns) {
@@ -106,6 +120,13 @@ const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_
                                         });
     const bool is_there = found != data.call_stacks.end() && found->call == call && found->role == role;
     return is_there ? &*found : nullptr;
+}
+
+const call_account* account_of_call(const timeline& data, std::uint32_t call) noexcept {
+    const auto found =
+        std::lower_bound(data.call_accounts.begin(), data.call_accounts.end(), call,
+                         [](const call_account& each, std::uint32_t wanted) { return each.call < wanted; });
+    return found != data.call_accounts.end() && found->call == call ? &*found : nullptr;
 }
 
 }  // namespace prof

@@ -28,13 +28,24 @@ public:
     // The index of the stack with these frames in `out`, added if there was none.
     std::uint32_t index_of(timeline& out, const std::vector<code_line>& frames, std::uint32_t depth);
     void add(const found& stack) { found_.push_back(stack); }
+    // Of a thread_time record, which comes when its call does.
+    void add_account(const record& r, std::uint32_t thread, std::int64_t call_start_ns) {
+        accounts_.push_back({call_start_ns, r, thread});
+    }
 
-    // Fills timeline::call_stacks. REQUIRES: the calls are in order. Those without their call are left out.
+    // Fills timeline::call_stacks and call_accounts. REQUIRES: the calls are in order. Those without their call are
+    // left out.
     void link(timeline& out);
 
 private:
     std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
     std::vector<found> found_;
+    struct found_account {
+        std::int64_t call_start_ns = 0;
+        record r{};
+        std::uint32_t thread = npos;
+    };
+    std::vector<found_account> accounts_;
 };
 
 // Puts the frames of one thread together.
@@ -46,6 +57,9 @@ public:
     bool is_next(const record& r) const noexcept;
     // REQUIRES: the record is a code_line, and the next frame or there are none.
     void add(const record& r, timeline& out);
+    void add_account(const record& r, std::uint32_t thread, std::int64_t call_start_ns) {
+        to_->add_account(r, thread, call_start_ns);
+    }
     bool has_frames() const noexcept { return !frames_.empty(); }
     // The frames that were added are a whole stack. `call_start_ns`: of the call whose it is, as far as is known.
     void finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns);

@@ -112,6 +112,9 @@ void thread_walk::visit(const record& r, std::int64_t ns) {
         case record_kind::code_line:
             if (!outside_windows_) stack_.add(r, *out_);
             break;
+        case record_kind::thread_time:
+            if (!outside_windows_) stack_.add_account(r, thread_, now_ns_);
+            break;
         case record_kind::graph_node_gone:
         case record_kind::none:
             break;

@@ -207,12 +207,13 @@ struct host_wait {
     std::uint32_t op = npos;    // index into ops; npos: none that was recorded
 };
 
-// A frame of a Python stack.
+// A frame of a stack.
 struct code_line {
     std::uint32_t name = 0;   // timeline::name(): "function\nfile", as Python has them
     std::uint32_t line = 0;   // 0: not known
     std::uint16_t index = 0;  // in the whole stack; 0 is the innermost
     bool is_library = false;  // of a library's code, and not the program's own
+    bool is_native = false;   // an address that was not looked up: the name is "build id\npath", the line the address
 
     bool operator==(const code_line&) const = default;
 };
@@ -228,6 +229,15 @@ struct call_stack {
     std::uint32_t stack = npos;  // index into code_stacks
     stack_role role = stack_role::call;
     std::uint16_t position = 0;  // of `during`: when in the stretch before the call, in 65535ths of it
+};
+
+// What a thread did in the host code before a call, by the kernel's account of it.
+struct call_account {
+    std::uint32_t call = npos;     // index into api_calls
+    std::uint32_t looks = 0;       // so often it was looked at
+    std::uint32_t blocked_in = 0;  // timeline::name(): "reading a pipe"; 0: not known
+    std::uint16_t ran = 0;         // in 65535ths of the time
+    std::uint16_t waited = 0;      // for a CPU; the rest it was blocked
 };
 
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
@@ -309,7 +319,8 @@ struct timeline {
     std::vector<host_wait> host_waits;          // by call
     std::vector<code_line> code_lines;
     std::vector<code_stack> code_stacks;
-    std::vector<call_stack> call_stacks;  // by call; at most one of each role
+    std::vector<call_stack> call_stacks;      // by call; at most one of each role
+    std::vector<call_account> call_accounts;  // by call
     std::vector<device_record> devices;
     std::vector<timeline_window> windows;  // by start_ns; at least one
     matrix_calls multiplications;          // of a trace of torch.profiler; a part of a timeline has none
@@ -346,5 +357,6 @@ const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept;
 const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept;
 // Null: there is none. Logarithmic.
 const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
+const call_account* account_of_call(const timeline& data, std::uint32_t call) noexcept;
 
 }  // namespace prof

@@ -52,6 +52,7 @@ struct instruction {
     bool is_pageable = false;
     std::uint64_t bytes = 1U << 20;
     std::uint64_t event = 0;
+    std::uint32_t line = 0;  // of a wait: its line in "program.py"; of a launch: that of the host code before it
 };
 using code = std::vector<instruction>;
 
@@ -222,6 +223,7 @@ private:
         streams_[what.stream] = did.op_end_ns;
         in.op_ends_ns.push_back(did.op_end_ns);
         if (blocks(what.what)) end_ns = std::max(end_ns, did.op_end_ns + on_.return_ns);
+        if (what.line != 0) add_line(in, what, correlation_ + 1, stack_role::before);
         call(in, did, called, end_ns, what.what == action::launch ? "kernel" : "");
         record_op(what, did);
     }
@@ -260,9 +262,27 @@ private:
         }
         if (!on_.records_syncs) return call(in, did, called, end_ns);
         did.correlation = ++correlation_;
+        if (what.line != 0) {
+            in.current->add(enter_record(static_cast<std::uint64_t>(in.now_ns), did.correlation, called, 0));
+            sync(in, what, kind);
+            in.now_ns = end_ns;
+            add_line(in, what, did.correlation, stack_role::call);
+            in.current->exit(static_cast<std::uint64_t>(end_ns), did.correlation);
+            return;
+        }
         in.current->wait_for(static_cast<std::uint64_t>(in.now_ns), static_cast<std::uint64_t>(end_ns), did.correlation,
                              called, kind, what.event, {.stream = what.stream + 7});
         in.now_ns = end_ns;
+    }
+
+    void add_line(const strand& in, const instruction& what, std::uint64_t correlation, stack_role role) {
+        in.current->add({.ticks = static_cast<std::uint64_t>(in.now_ns),
+                         .value = correlation,
+                         .name = capture.name("train\nprogram.py"),
+                         .color = what.line,
+                         .category = 1U << 16,
+                         .kind = record_kind::code_line,
+                         .flags = static_cast<std::uint8_t>(role)});
     }
 
     void sync(const strand& in, const instruction& what, sync_kind kind) {

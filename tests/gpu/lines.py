@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks on a GPU that findings end at the seeded lines, and what recording lines costs.
 
-    lines.py flaws BUILD [FLAW...]    each flaw under `prof run`: the first finding's dearest place is at the seeded line
-    lines.py cost BUILD [ROUNDS]      a launch-bound step with lines and without, windows side by side in one process
+    lines.py flaws BUILD [FLAW...]    each flaw under `prof run`: the first finding's dearest place is at the seeded line;
+                                      those named native_… are C++, built here by nvcc (lines_native.cu)
+    lines.py cost BUILD [SECONDS]     a launch-bound step with lines and without, windows side by side in one process
 
 BUILD: a build folder with bin/prof and lib/libprof.so. Prints PASS or FAIL a check, and at last for all. Exits with 77
 without a GPU and PyTorch.
@@ -11,11 +12,15 @@ without a GPU and PyTorch.
 A flaw's line ends with a comment, the flaw's name. Of host code the line is one of those that ran, or that of the next CUDA
 call (docs/reference/diagnose.md); they are all marked.
 """
+import atexit
 import ctypes
+import functools
+import itertools
 import json
 import os
 import pathlib
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -25,6 +30,7 @@ import time
 HERE = pathlib.Path(__file__).resolve()
 STEPS = 30
 GOAL = 0.002  # of a step
+STEPS_OF_WINDOW = 50
 
 # --- the programs -----------------------------------------------------------------------------------------------------
 
@@ -45,7 +51,7 @@ class Training:
         torch.manual_seed(1)
         self.model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(layers))).cuda()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-3)
-        self.batch = torch.randn(2048, width, device="cuda")
+        self.batch = torch.randn(8192, width, device="cuda")
 
     def step(self, model=None):
         self.optimizer.zero_grad()
@@ -191,6 +197,11 @@ def lightning():
 FLAWS = {each.__name__: each for each in (item, two_lines, if_tensor, pageable, synchronize, empty_cache, host_code,
                                           custom_function, collate, compiled, lightning)}
 NEEDS = {"lightning": "lightning"}
+NATIVE = HERE.parent / "lines_native.cu"
+NATIVE_FLAWS = ("native_copy", "native_wait", "native_allocation", "native_pageable", "native_host_code")
+# As it is by default; optimised with a frame pointer and with the shared runtime; without debug information.
+NATIVE_FLAGS = {"": ["-O2", "-g"], "+frame_pointer": ["-O3", "-g", "-Xcompiler", "-fno-omit-frame-pointer", "-cudart", "shared"],
+                "+no_debug": ["-O2"]}
 
 
 # --- the checks -------------------------------------------------------------------------------------------------------
@@ -200,16 +211,63 @@ def environment():
     return {name: value for name, value in os.environ.items() if not name.startswith("PROF_") and name != "LD_PRELOAD"}
 
 
-def seeded_lines(flaw):
-    lines = HERE.read_text(encoding="utf-8").split("\n")
-    return {number for number, line in enumerate(lines, 1) if line.endswith("  # " + flaw)}
+def seeded_lines(flaw, file=HERE, mark="  # "):
+    lines = file.read_text(encoding="utf-8").split("\n")
+    return {f"{file.name}:{number}" for number, line in enumerate(lines, 1) if line.endswith(mark + flaw)}
 
 
 def is_installed(module):
     return subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
+@functools.cache
+def native_program(variant):
+    """None without nvcc. Lives as long as this process."""
+    compiler = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(compiler):
+        return None
+    folder = pathlib.Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    subprocess.run([compiler, *NATIVE_FLAGS[variant and "+" + variant], str(NATIVE), "-o", folder / "program"],
+                   check=True)
+    subprocess.run([folder / "program", "native_wait"], check=True)  # CUDA's files are read from disk once
+    return folder / "program"
+
+
+def check_native_flaw(build, flaw):
+    """A C++ flaw, built in each way: "native_copy", "native_copy+no_debug"."""
+    name, _, variant = flaw.partition("+")
+    program = native_program(variant)
+    if program is None:
+        print(f"skip {flaw}: no nvcc", flush=True)
+        return True
+    with tempfile.TemporaryDirectory() as folder:
+        ran = subprocess.run([build / "bin/prof", "run", "-o", folder, "--export", "none", "--", program, name],
+                             capture_output=True, text=True, check=False, timeout=280, env=environment())
+        captures = list(pathlib.Path(folder).glob("*.prof"))
+        if ran.returncode != 0 or not captures:
+            print(f"FAIL {flaw}: the program ended with {ran.returncode}: {ran.stderr[-800:]}", flush=True)
+            return False
+        report = subprocess.run([build / "bin/prof", "report", "--report", "diagnose", "--format", "json",
+                                 str(captures[0])], capture_output=True, text=True, check=True)
+    rows = json.loads(report.stdout)["rows"]
+    first = rows[0] if rows else {"finding": "none", "places": []}
+    place = first["places"][0] if first["places"] else {"line": None, "code": None, "cost_ns": 0}
+    if variant == "no_debug":
+        wanted, found = {name}, (place["code"] or "").split(" ")[0]
+    else:
+        wanted, found = seeded_lines(name, NATIVE, "  // "), (place["line"] or "").rsplit("/", 1)[-1]
+    is_right = found in wanted
+    print(f"{'PASS' if is_right else 'FAIL'} {flaw}: {first['finding']}; wanted {sorted(wanted)}; found {found} "
+          f"({place['code']}) {place['cost_ns'] / 1e6:.2f} ms", flush=True)
+    if not is_right:
+        print(json.dumps(rows)[:1000], flush=True)
+    return is_right
+
+
 def check_flaw(build, flaw):
+    if flaw.startswith("native_"):
+        return check_native_flaw(build, flaw)
     if flaw in NEEDS and not is_installed(NEEDS[flaw]):
         print(f"skip {flaw}: no {NEEDS[flaw]}", flush=True)
         return True
@@ -226,7 +284,7 @@ def check_flaw(build, flaw):
         rows = json.loads(report.stdout)["rows"]
         lines = subprocess.run([build / "bin/prof", "report", "--report", "lines", str(captures[-1])],
                                capture_output=True, text=True, check=True).stdout
-    wanted = {f"{HERE.name}:{line}" for line in seeded_lines(flaw)}
+    wanted = seeded_lines(flaw)
     first = rows[0] if rows else {"finding": "none", "places": []}
     found = [place["line"] for place in first["places"]]
     is_right = bool(found) and found[0] in wanted
@@ -279,7 +337,7 @@ def launch_bound():
     return torch, step
 
 
-def measure(rounds, folder):
+def measure(seconds, folder):
     torch, step = launch_bound()
     library = Library()
     for _ in range(20):
@@ -290,25 +348,35 @@ def measure(rounds, folder):
         for _ in range(3):
             step()
         torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(30):
+        times = [time.perf_counter()]
+        for _ in range(STEPS_OF_WINDOW):
             step()
+            times.append(time.perf_counter())
         torch.cuda.synchronize()
-        ns = (time.perf_counter() - begin) / 30
+        # Without the slowest fifth, which other programs on the machine have disturbed.
+        taken = sorted(later - earlier for earlier, later in itertools.pairwise(times))[:STEPS_OF_WINDOW * 4 // 5]
+        seconds_a_step = statistics.mean(taken)
         library.stop()
         for file in pathlib.Path(folder).glob("*"):
             file.unlink()
-        return ns
+        return seconds_a_step
 
     for each in ("on", "off"):
         window(each)
     ratios, steps = [], []
-    for number in range(rounds):
-        # In turn, each order as often.
-        order = ("on", "off") if number % 2 == 0 else ("off", "on")
-        taken = {lines: window(lines) for lines in order}
-        ratios.append(taken["on"] / taken["off"])
-        steps.append(taken["off"])
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        # In turn, each order as often; a window without lines on either side of one with lines, or the reverse, so that
+        # what drifts goes out.
+        order = ("on", "off", "on") if number % 2 == 0 else ("off", "on", "off")
+        taken = {"on": [], "off": []}
+        for lines in order:
+            taken[lines].append(window(lines))
+        ratios.append(statistics.mean(taken["on"]) / statistics.mean(taken["off"]))
+        steps.append(statistics.mean(taken["off"]))
+        if time.monotonic() > end:
+            break
+    rounds = len(ratios)
     draws = random.Random(1)
     medians = sorted(statistics.median(draws.choices(ratios, k=rounds)) for _ in range(2000))
     low, middle, high = medians[50] - 1, statistics.median(ratios) - 1, medians[-50] - 1
@@ -323,10 +391,10 @@ def measure(rounds, folder):
     return high < GOAL or low <= GOAL
 
 
-def check_cost(build, rounds):
+def check_cost(build, seconds):
     with tempfile.TemporaryDirectory() as folder:
         variables = environment() | {"LD_PRELOAD": str(build / "lib/libprof.so"), "PROF_AUTOSTART": "0"}
-        done = subprocess.run([sys.executable, str(HERE), "measure", str(rounds), folder], env=variables, check=False)
+        done = subprocess.run([sys.executable, str(HERE), "measure", str(seconds), folder], env=variables, check=False)
     return done.returncode == 0
 
 
@@ -349,9 +417,10 @@ def main():
         return 77
     build = pathlib.Path(sys.argv[2]).resolve()
     if mode == "cost":
-        is_right = check_cost(build, int(sys.argv[3]) if len(sys.argv) > 3 else 40)
+        is_right = check_cost(build, int(sys.argv[3]) if len(sys.argv) > 3 else 300)
     else:
-        is_right = all([check_flaw(build, flaw) for flaw in sys.argv[3:] or FLAWS])
+        natives = [name + variant for variant in NATIVE_FLAGS for name in NATIVE_FLAWS]
+        is_right = all([check_flaw(build, flaw) for flaw in sys.argv[3:] or [*FLAWS, *natives]])
     print("PASS" if is_right else "FAIL")
     return not is_right
 

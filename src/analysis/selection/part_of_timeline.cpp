@@ -148,6 +148,11 @@ private:
             if (kept_.calls[each.call] != 0)
                 out_.call_stacks.push_back({call_[each.call], each.stack, each.role, each.position});
         }
+        for (const call_account& each : whole_.call_accounts) {
+            if (kept_.calls[each.call] == 0) continue;
+            out_.call_accounts.push_back(each);
+            out_.call_accounts.back().call = call_[each.call];
+        }
     }
 
     void copy_marks() {

@@ -268,6 +268,10 @@ private:
         for_each_wait(whole_.call_stacks, &call_stack::call, calls_, [&](const call_stack& each) {
             out_.call_stacks.push_back({calls_.place_of(each.call), each.stack, each.role, each.position});
         });
+        for_each_wait(whole_.call_accounts, &call_account::call, calls_, [&](const call_account& each) {
+            out_.call_accounts.push_back(each);
+            out_.call_accounts.back().call = calls_.place_of(each.call);
+        });
         for_each_wait(whole_.stream_waits, &stream_wait::op, ops_, [&](const stream_wait& wait) {
             const std::uint32_t waits_for = ops_.place_of(wait.waits_for);
             if (waits_for != npos) out_.stream_waits.push_back({ops_.place_of(wait.op), waits_for});
@@ -288,6 +292,7 @@ private:
         for (const kernel_record& kernel : out_.kernels) copy_name(kernel.name);
         for (const device_record& device : out_.devices) copy_name(device.name);
         for (const code_line& each : out_.code_lines) copy_name(each.name);
+        for (const call_account& each : out_.call_accounts) copy_name(each.blocked_in);
         for (const auto& [key, name] : out_.category_names) copy_name(name);
         for (const auto& [key, name] : out_.stream_names) copy_name(name);
     }

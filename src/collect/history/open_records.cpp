@@ -95,6 +95,7 @@ void open_records::visit(std::uint64_t thread, thread_state& at, const record& r
         case record_kind::graph_node_gone:
         case record_kind::stream_sync:
         case record_kind::code_line:
+        case record_kind::thread_time:
         case record_kind::none:
             break;
     }

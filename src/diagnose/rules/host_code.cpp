@@ -60,6 +60,25 @@ std::string brief_of_host_code(const rule_input& input, const std::string& place
     return {};
 }
 
+std::vector<std::string> advice_by_states(const thread_shares& did) {
+    constexpr double much = 0.25, nearly_all = 0.75;
+    std::vector<std::string> out;
+    if (did.blocked >= much) {
+        const std::string by = did.blocked_in.empty() ? std::string{} : ": " + did.blocked_in;
+        out.push_back("The thread is blocked there, and computes nothing" + by +
+                      ". Let another thread wait for it, ahead of the step that needs it");
+    }
+    if (did.waited >= much) {
+        out.emplace_back(
+            "The thread waits for a CPU there: fewer threads and workers on these cores (OMP_NUM_THREADS, "
+            "num_workers), "
+            "or more cores for the job");
+    }
+    if (did.ran >= nearly_all)
+        out.emplace_back("The thread is at work there: less work, or work that is done elsewhere");
+    return out;
+}
+
 }  // namespace
 
 const rule host_code_rule{
@@ -76,6 +95,7 @@ const rule host_code_rule{
     .bound = "as if that code took no time",
     .advice = host_code_advice,
     .brief_at = brief_of_host_code,
+    .advice_for = advice_by_states,
     .asks_without_gpu = true,
     .advice_without_gpu = host_code_advice_without_gpu,
     .bound_without_gpu = "as if what the program does there took no time",

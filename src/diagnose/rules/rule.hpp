@@ -100,6 +100,8 @@ struct rule {
     bool asks_others = false;  // by is_found: it is asked when the others have their findings
     // Comes before the advice: what was recorded of the cause. Null: nothing.
     std::vector<std::string> (*recorded_advice)(const rule_input& input) = nullptr;
+    // The same, by what the thread did. REQUIRES: that is known. Null: nothing.
+    std::vector<std::string> (*advice_for)(const thread_shares& did) = nullptr;
     // It goes by kernels' names, which a CUDA graph that was recorded as one operation hides.
     bool goes_by_kernels = false;
     // Host code without GPU work, too; with advice of its own.

@@ -5,6 +5,7 @@
 #include <new>
 #include <string_view>
 
+#include "analysis/projection/native_lines.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
@@ -36,7 +37,8 @@ outcome write_exports(const session_options& options, const std::string& capture
     try {
         const report_settings settings{
             .projected = projection_options_of(options), .of_a_step = true, .shown = {.rows = options.rows}};
-        const timeline data = load_timeline(capture_path);
+        timeline data = load_timeline(capture_path);
+        resolve_native_lines(data, false);
         attribution att = attribute_for_trace(data, settings.projected.attribution);
         if (options.exports.trace) write_chrome_trace(data, att, stem_of(capture_path) + ".trace.json.gz");
         if (options.exports.summary) {

@@ -99,6 +99,7 @@ private:
         if (!found.modules.empty()) {
             lines_.push_back("   modules: " + terminal_safe(fmt::format("{}", fmt::join(found.modules, ", "))));
         }
+        if (found.did.is_known()) lines_.push_back("   the thread: " + terminal_safe(states_of(found)));
         lines_.push_back("   price: " + found.bound);
         for (const std::string& line : found.advice) lines_.push_back("   try: " + line);
     }
@@ -112,6 +113,23 @@ private:
     static std::string line_of(const finding_part& part) {
         if (part.line.empty()) return {};
         return ", " + part.line + (part.code.empty() ? "" : " (" + part.code + ")");
+    }
+
+    // "3.9 ms running, 0.2 ms blocked (reading a pipe) a step".
+    std::string states_of(const finding& found) const {
+        constexpr double least = 0.005;
+        std::string out;
+        const auto add = [&](double share, std::string_view what) {
+            if (share < least) return;
+            if (!out.empty()) out += ", ";
+            out += ms(share * of_.per_step(found.cost_ns)) + " ";
+            out += what;
+        };
+        const std::string& by = found.did.blocked_in;
+        add(found.did.ran, "running");
+        add(found.did.waited, "waiting for a CPU");
+        add(found.did.blocked, by.empty() ? std::string("blocked") : "blocked (" + by + ")");
+        return out + " of " + cost_of(found.cost_ns) + ", by samples";
     }
 
     std::string cost_of(std::int64_t total_ns) const { return ms(of_.per_step(total_ns)) + a_step(of_); }

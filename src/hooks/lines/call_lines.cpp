@@ -5,8 +5,10 @@
 #include <array>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 #include "base/clock.hpp"
+#include "hooks/lines/native_stack.hpp"
 #include "hooks/lines/python_stack.hpp"
 #include "hooks/lines/stretch_samples.hpp"
 #include "ring/registry.hpp"
@@ -27,10 +29,11 @@ struct line_reader {
     std::array<char, most_folder_bytes> folder_text{};
 };
 constinit line_reader reader{};
-constinit std::atomic<bool> is_prepared{false};
-// For Python, once: a later window may open while the program holds the loader's lock.
-constinit bool has_looked = false;
-constinit std::array<char, 160> problem{};  // why there are no lines; a C string
+// The process is looked at once: a later window may open while the program holds the loader's lock.
+enum class preparation : std::uint8_t { none, without_lines, done };
+constinit preparation prepared = preparation::none;
+constinit bool has_native = false;          // stacks of C++ code can be walked
+constinit std::array<char, 160> problem{};  // why there are no lines of Python; a C string
 // In ticks; the time in which a thread earns one stack.
 constinit std::atomic<std::uint64_t> stack_ticks{UINT64_MAX};
 constinit std::atomic<bool> has_rate{false};
@@ -76,15 +79,40 @@ bool contains(std::string_view text, std::string_view part) noexcept {
     return memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
 }
 
+bool is_in_folders(std::string_view file) noexcept {
+    return std::any_of(reader.folders.begin(),
+                       reader.folders.begin() + static_cast<std::ptrdiff_t>(reader.folder_count),
+                       [&](std::string_view folder) { return contains(file, folder); });
+}
+
 // Whether a file is no code of the program's own. What is typed in has names such as <stdin>.
 bool is_of_library(std::string_view file) noexcept {
     if (file.empty()) return true;
     if (file.front() == '<') {
         return !file.starts_with("<stdin>") && !file.starts_with("<string>") && !file.starts_with("<ipython-input");
     }
-    return std::any_of(reader.folders.begin(),
-                       reader.folders.begin() + static_cast<std::ptrdiff_t>(reader.folder_count),
-                       [&](std::string_view folder) { return contains(file, folder); });
+    return is_in_folders(file);
+}
+
+// Libraries of which no code is the program's own, by the beginning of their file's name.
+constexpr std::array<std::string_view, 36> native_libraries = {
+    "ld-linux",    "libc.",       "libc10",    "libcaffe2", "libcublas",    "libcuda",
+    "libcudnn",    "libcufft",    "libcufile", "libcupti",  "libcurand",    "libcusolver",
+    "libcusparse", "libcutensor", "libdl.",    "libgcc_s",  "libgomp",      "libiomp",
+    "libm.",       "libmpi",      "libnccl",   "libnpp",    "libnvJitLink", "libnvToolsExt",
+    "libnvidia",   "libnvjpeg",   "libnvrtc",  "libomp",    "libprof.",     "libpthread",
+    "libpython",   "libshm.",     "libstdc++", "libtorch",  "python3",      "xla_extension"};
+constexpr std::array<std::string_view, 5> system_folders = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/",
+                                                            "/usr/local/cuda"};
+
+bool is_native_library(std::string_view path) noexcept {
+    const std::string_view file = path.substr(path.rfind('/') + 1);
+    const auto begins = [](std::string_view text) {
+        return [text](std::string_view with) { return text.starts_with(with); };
+    };
+    return std::any_of(native_libraries.begin(), native_libraries.end(), begins(file)) ||
+           std::any_of(system_folders.begin(), system_folders.end(), begins(path)) || file == "python" ||
+           is_in_folders(path);
 }
 
 struct found_line {
@@ -195,7 +223,93 @@ void note_sample(producer& out, sample_box& box, std::uint64_t key, std::uint64_
             out.write(r);
         }
     }
+    const stretch_account& account = sample->account;
+    if (sample->ticks <= now && account.looks != 0 && out.has_much_room_for(1)) {
+        record r;
+        r.kind = record_kind::thread_time;
+        r.ticks = now;
+        r.value = key;
+        r.name = account.blocked_in[0] == 0 ? 0 : out.intern(account.blocked_in.data());
+        r.color = account.ran | std::uint32_t{account.waited} << 16;
+        r.category = account.looks;
+        out.write(r);
+    }
     box.release();
+}
+
+// A thread of a library's, as those of autograd, has none of the program's code on its stack: after a few walks in vain
+// it is asked seldom.
+struct walks_in_vain {
+    static constexpr std::uint32_t many = 8, seldom = 256;
+
+    std::uint32_t count = 0;
+
+    bool skips() noexcept {
+        if (count < many) return false;
+        ++count;
+        return count % seldom != 0;
+    }
+};
+__thread walks_in_vain this_walks __attribute__((tls_model("initial-exec"))) = {};
+
+// The stack of a thread without Python frames, if code of the program's own is in it.
+void note_native_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks) noexcept {
+    if (this_walks.skips()) return;
+    std::array<native_frame, native_stack::most_chosen> frames;
+    std::uint32_t depth = 0;
+    const std::span<const native_frame> walked = native_stack::walk(frames, depth);
+    if (walked.empty()) {
+        ++this_walks.count;
+        return;
+    }
+    this_walks.count = 0;
+    if (!out.has_much_room_for(static_cast<std::uint32_t>(walked.size()))) return out.stacks().leave_out();
+    std::uint16_t left_out = out.stacks().take_left_out();
+    for (const native_frame& frame : walked) {
+        if (frame.offset > UINT32_MAX) continue;
+        std::array<char, native_stack::most_text> text;
+        record r;
+        r.kind = record_kind::code_line;
+        r.ticks = ticks;
+        r.value = key;
+        r.name = out.intern(native_stack::module_of(frame, text));
+        r.color = static_cast<std::uint32_t>(frame.offset);
+        r.category = frame.index | std::min<std::uint32_t>(depth, UINT16_MAX) << 16;
+        r.domain = std::exchange(left_out, std::uint16_t{0});
+        r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) | native_line |
+                                            (frame.is_library ? library_line : 0));
+        out.write(r);
+    }
+}
+
+void take_folders(std::string_view library_code) noexcept {
+    const std::size_t bytes = std::min(library_code.size(), most_folder_bytes);
+    std::copy_n(library_code.begin(), bytes, reader.folder_text.begin());
+    for (std::string_view rest{reader.folder_text.data(), bytes}; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(':'), rest.size());
+        if (end != 0 && reader.folder_count < most_folders) reader.folders[reader.folder_count++] = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+}
+
+// Whether there is anything whose lines can be read.
+bool prepare(std::string_view library_code) {
+    take_folders(library_code);
+    const found_python found = find_python();
+    const bool has_python = found.layout != nullptr;
+    if (!has_python && !found.why_not.empty()) {
+        const std::string text = "lines of the program are not recorded: " + found.why_not;
+        std::copy_n(text.begin(), std::min(text.size(), problem.size() - 1), problem.begin());
+        return false;
+    }
+    if (has_python) {
+        reader.stack = python_stack(found);
+        set_sampled_python(found, is_of_library);
+    }
+    has_native = native_stack::prepare(is_native_library);
+    reader.first_ticks = ticks_now();
+    reader.first_ns = clock_ns(CLOCK_MONOTONIC);
+    return has_python || has_native;
 }
 
 }  // namespace
@@ -205,30 +319,10 @@ std::string record_lines(bool is_on, std::string_view library_code) {
         stop_lines();
         return {};
     }
-    if (!has_looked) {
-        has_looked = true;
-        const found_python found = find_python();
-        if (found.layout == nullptr) {
-            if (found.why_not.empty()) return {};
-            const std::string text = "lines of the program are not recorded: " + found.why_not;
-            std::copy_n(text.begin(), std::min(text.size(), problem.size() - 1), problem.begin());
-            return problem.data();
-        }
-        const std::size_t bytes = std::min(library_code.size(), most_folder_bytes);
-        std::copy_n(library_code.begin(), bytes, reader.folder_text.begin());
-        for (std::string_view rest{reader.folder_text.data(), bytes}; !rest.empty();) {
-            const std::size_t end = std::min(rest.find(':'), rest.size());
-            if (end != 0 && reader.folder_count < most_folders)
-                reader.folders[reader.folder_count++] = rest.substr(0, end);
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-        }
-        reader.stack = python_stack(found);
-        set_sampled_python(found, is_of_library);
-        reader.first_ticks = ticks_now();
-        reader.first_ns = clock_ns(CLOCK_MONOTONIC);
-        is_prepared = true;
+    if (prepared == preparation::none) {
+        prepared = prepare(library_code) ? preparation::done : preparation::without_lines;
     }
-    if (!is_prepared) return problem.data();
+    if (prepared == preparation::without_lines) return problem.data();
     std::atomic_thread_fence(std::memory_order_release);
     if (has_tick_counter()) {
         constexpr double slowest_usual = 1;  // ticks a nanosecond
@@ -249,13 +343,14 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
     if (!out.stacks().earns(ticks, length, stack_ticks.load(std::memory_order_relaxed))) return;
     std::array<python_frame, python_stack::most_frames> frames;
     bool was_odd = false;
-    const std::span<const python_frame> walked = reader.stack.walk(frames, was_odd);
+    const std::span<const python_frame> walked =
+        reader.stack.is_known() ? reader.stack.walk(frames, was_odd) : std::span<const python_frame>{};
     if (was_odd && odd_walks.fetch_add(1, std::memory_order_relaxed) + 1 >= most_odd_walks) stop_lines();
-    if (walked.empty()) return out.stacks().give_back();
     if (sample_box* const box = sample_box_of(this_thread.latest_call); box != nullptr) {
-        box->offer(reader.stack.this_python_thread());
+        box->offer(walked.empty() ? nullptr : reader.stack.this_python_thread());
         if (role == stack_role::before) note_sample(out, *box, key, ticks - length, ticks);
     }
+    if (walked.empty()) return has_native ? note_native_lines(out, role, key, ticks) : out.stacks().give_back();
     const frame_choice chosen = choose(walked);
     if (!out.has_much_room_for(static_cast<std::uint32_t>(chosen.count))) return out.stacks().leave_out();
     const std::uint16_t left_out = out.stacks().take_left_out();

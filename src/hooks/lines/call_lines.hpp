@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python stack at a CUDA call, as records: of a call that took long, and of a call before which the host ran other
-// code for long. Part of the hot path. A call that is short pays one comparison; a stack costs about a microsecond, and
-// a thread has at most most_stacks_a_second of them.
+// The stack at a CUDA call, as records: the Python frames of the thread, or, where it has none, those of C++ code. Of a
+// call that took long, and of a call before which the host ran other code for long. Part of the hot path. A call that
+// is short pays one comparison; a stack costs about a microsecond, and a thread has at most most_stacks_a_second of
+// them.
 #pragma once
 
 #include <cstdint>

@@ -6,33 +6,25 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hooks/lines/frame_reader.hpp"
+
 namespace prof {
 namespace {
 
-constexpr std::size_t type_offset = python_stack::type_offset;
+constexpr std::size_t type_offset = python_type_offset;
 constexpr std::size_t size_offset = python_stack::size_offset;
 constexpr std::size_t bytes_offset = python_stack::bytes_offset;
 constexpr std::size_t state_offset = 32;  // of a str
 
-constexpr std::int64_t most_instructions = 1 << 24;
 constexpr std::size_t longest_table = 1 << 20;
 
-template <typename TValue>
-TValue load(const std::byte* object, std::size_t offset) noexcept {
-    TValue value;
-    std::memcpy(&value, object + offset, sizeof value);
-    return value;
-}
-
-// An address that an object or a frame may have.
-bool is_plausible(const std::byte* address) noexcept {
-    const auto number = reinterpret_cast<std::uintptr_t>(address);
-    constexpr std::uintptr_t lowest = 1U << 16;
-    return number >= lowest && number < std::uintptr_t{1} << 47 && number % 8 == 0;
-}
+// This thread's, whose frames stand still while it is here.
+struct own_memory {
+    static const std::byte* bytes(const std::byte* address, std::size_t) noexcept { return address; }
+};
 
 bool has_type(const std::byte* object, const void* type) noexcept {
-    return is_plausible(object) && load<const void*>(object, type_offset) == type;
+    return is_plausible_address(object) && value_at<const void*>(object, type_offset) == type;
 }
 
 // The character in UTF-8; the number of its bytes.
@@ -72,77 +64,46 @@ std::string_view encode_all(const std::byte* text, std::size_t length, std::span
     constexpr std::size_t longest_character = 4;
     std::size_t size = 0;
     for (std::size_t i = 0; i < length && size + longest_character <= out.size(); ++i) {
-        size += encode_or_restore(load<TUnit>(text, i * sizeof(TUnit)), out.data() + size);
+        size += encode_or_restore(value_at<TUnit>(text, i * sizeof(TUnit)), out.data() + size);
     }
     return {out.data(), size};
 }
 
 }  // namespace
 
-bool python_stack::is_code(const std::byte* object) const noexcept { return has_type(object, symbols_.code_type); }
-
-// Null: the thread has no Python frame, or not yet a state of its own.
-const std::byte* python_stack::first_frame() const noexcept {
-    if (symbols_.is_initialized() == 0) return nullptr;
-    const auto* const thread = static_cast<const std::byte*>(symbols_.this_thread());
-    if (!is_plausible(thread)) return nullptr;
-    if (load<std::uint64_t>(thread, layout_->thread_id) != static_cast<std::uint64_t>(pthread_self())) return nullptr;
-    const auto* const first = load<const std::byte*>(thread, layout_->frame);
-    if (!layout_->has_c_frame) return first;
-    return is_plausible(first) ? load<const std::byte*>(first, layout_->frame_of_c_frame) : nullptr;
-}
-
-// Null: it is no frame with code.
-const std::byte* python_stack::code_of(const std::byte* frame) const noexcept {
-    if (layout_->has_frame_objects && !has_type(frame, symbols_.frame_type)) return nullptr;
-    const auto* const code = load<const std::byte*>(frame, layout_->code);
-    return is_code(code) ? code : nullptr;
-}
-
-std::int32_t python_stack::unit_of(const std::byte* frame, const std::byte* code) const noexcept {
-    if (layout_->has_frame_objects) return load<std::int32_t>(frame, layout_->instruction);
-    const auto* const instruction = load<const std::byte*>(frame, layout_->instruction);
-    const std::ptrdiff_t bytes =
-        reinterpret_cast<std::intptr_t>(instruction) - reinterpret_cast<std::intptr_t>(code + layout_->instructions);
-    return bytes < 0 || bytes / 2 > most_instructions ? -1 : static_cast<std::int32_t>(bytes / 2);
-}
-
 std::span<const python_frame> python_stack::walk(std::array<python_frame, most_frames>& out,
                                                  bool& was_odd) const noexcept {
     constexpr std::size_t most_visited = 4 * most_frames;  // with those of the interpreter's own C code
+    own_memory memory;
+    frame_reader<own_memory> reader(symbols_, *layout_, memory);
     was_odd = false;
     std::size_t count = 0;
-    const std::byte* frame = first_frame();
+    const auto* const thread =
+        symbols_.is_initialized() == 0 ? nullptr : static_cast<const std::byte*>(symbols_.this_thread());
+    const std::byte* frame = reader.first(thread, static_cast<std::uint64_t>(pthread_self()));
     for (std::size_t visited = 0; frame != nullptr && count < out.size() && visited < most_visited; ++visited) {
-        if (!is_plausible(frame)) {
+        frame_head head;
+        if (!reader.read_frame(frame, head) || (head.code != nullptr && !reader.is_code(head.code))) {
             was_odd = true;
             break;
         }
-        const bool is_of_c = layout_->c_owner != 0 && load<std::uint8_t>(frame, layout_->owner) == layout_->c_owner;
-        if (!is_of_c) {
-            const std::byte* const code = code_of(frame);
-            if (code == nullptr) {
-                was_odd = true;
-                break;
-            }
-            out[count++] = {code, unit_of(frame, code)};
-        }
-        frame = load<const std::byte*>(frame, layout_->previous);
+        if (head.code != nullptr) out[count++] = {head.code, head.unit};
+        frame = head.previous;
     }
     return {out.data(), count};
 }
 
 std::span<const std::uint8_t> python_stack::line_table_of(const std::byte* code) const noexcept {
-    const auto* const table = load<const std::byte*>(code, layout_->line_table);
+    const auto* const table = value_at<const std::byte*>(code, layout_->line_table);
     if (!has_type(table, symbols_.bytes_type)) return {};
-    const auto size = load<std::ptrdiff_t>(table, size_offset);
+    const auto size = value_at<std::ptrdiff_t>(table, size_offset);
     if (size <= 0 || static_cast<std::size_t>(size) > longest_table) return {};
     return {reinterpret_cast<const std::uint8_t*>(table + bytes_offset), static_cast<std::size_t>(size)};
 }
 
 std::uint32_t python_stack::line_of(const python_frame& frame) const noexcept {
     return line_of_instruction(layout_->lines, line_table_of(frame.code),
-                               load<std::int32_t>(frame.code, layout_->first_line), frame.unit);
+                               value_at<std::int32_t>(frame.code, layout_->first_line), frame.unit);
 }
 
 std::string_view python_stack::text_of(const std::byte* text, std::span<char> out) const noexcept {
@@ -151,11 +112,11 @@ std::string_view python_stack::text_of(const std::byte* text, std::span<char> ou
 }
 
 std::string_view python_stack::file_of(const python_frame& frame, std::span<char> out) const noexcept {
-    return text_of(load<const std::byte*>(frame.code, layout_->file), out);
+    return text_of(value_at<const std::byte*>(frame.code, layout_->file), out);
 }
 
 std::string_view python_stack::function_of(const python_frame& frame, std::span<char> out) const noexcept {
-    return text_of(load<const std::byte*>(frame.code, layout_->function), out);
+    return text_of(value_at<const std::byte*>(frame.code, layout_->function), out);
 }
 
 std::uint64_t python_stack::identity_of(const python_frame& frame) const noexcept {
@@ -169,10 +130,10 @@ std::uint64_t python_stack::identity_of(const python_frame& frame) const noexcep
     const std::span<const std::uint8_t> table = line_table_of(frame.code);
     add(reinterpret_cast<std::uintptr_t>(frame.code));
     add(reinterpret_cast<std::uintptr_t>(table.data()));
-    add(load<std::uint64_t>(frame.code, layout_->file));
-    add(load<std::uint64_t>(frame.code, layout_->function));
+    add(value_at<std::uint64_t>(frame.code, layout_->file));
+    add(value_at<std::uint64_t>(frame.code, layout_->function));
     add(std::uint64_t{static_cast<std::uint32_t>(frame.unit)} << 32 |
-        static_cast<std::uint32_t>(load<std::int32_t>(frame.code, layout_->first_line)));
+        static_cast<std::uint32_t>(value_at<std::int32_t>(frame.code, layout_->first_line)));
     add(table.size());
     std::uint64_t first = 0, last = 0;
     const std::size_t some = std::min<std::size_t>(table.size(), 8);
@@ -187,12 +148,12 @@ std::uint64_t python_stack::identity_of(const python_frame& frame) const noexcep
 
 std::string_view text_of_str(const python_layout& layout, const void* type, std::span<const std::byte> object,
                              std::span<char> out) noexcept {
-    if (object.size() < layout.text || load<const void*>(object.data(), type_offset) != type) return {};
-    const auto state = load<std::uint32_t>(object.data(), state_offset);
+    if (object.size() < layout.text || value_at<const void*>(object.data(), type_offset) != type) return {};
+    const auto state = value_at<std::uint32_t>(object.data(), state_offset);
     const std::uint32_t kind = state >> 2 & 7U;
     const bool is_compact = (state >> 5 & 1U) != 0;
     const bool is_ascii = (state >> 6 & 1U) != 0;
-    const auto length = load<std::ptrdiff_t>(object.data(), size_offset);
+    const auto length = value_at<std::ptrdiff_t>(object.data(), size_offset);
     if (!is_compact || length < 0 || (kind != 1 && kind != 2 && kind != 4)) return {};
     const std::span<const std::byte> units = object.subspan(is_ascii ? layout.ascii_text : layout.text);
     const std::size_t size = std::min({static_cast<std::size_t>(length), out.size(), units.size() / kind});

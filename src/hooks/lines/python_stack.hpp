@@ -26,8 +26,8 @@ class python_stack {
 public:
     static constexpr std::size_t most_frames = 192;
     static constexpr std::size_t most_text = 1024;  // bytes of a file name or a function's name
-    // Of an object its type; of bytes and of a str their length; of bytes the first one.
-    static constexpr std::size_t type_offset = 8, size_offset = 16, bytes_offset = 32;
+    // Of bytes and of a str their length; of bytes the first one.
+    static constexpr std::size_t size_offset = 16, bytes_offset = 32;
 
     python_stack() = default;
     // REQUIRES: `found` has a layout, which lives for ever.
@@ -51,12 +51,8 @@ public:
     std::uint64_t identity_of(const python_frame& frame) const noexcept;
 
 private:
-    bool is_code(const std::byte* object) const noexcept;
     std::span<const std::uint8_t> line_table_of(const std::byte* code) const noexcept;
     std::string_view text_of(const std::byte* text, std::span<char> out) const noexcept;
-    const std::byte* first_frame() const noexcept;
-    const std::byte* code_of(const std::byte* frame) const noexcept;
-    std::int32_t unit_of(const std::byte* frame, const std::byte* code) const noexcept;
 
     python_symbols symbols_{};
     const python_layout* layout_ = nullptr;

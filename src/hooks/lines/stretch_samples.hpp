@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which line a thread is at while it runs other code for long between two CUDA calls. The drain thread looks, at its
-// own pace, and leaves what it saw in the thread's box; the thread records it with its next call.
+// Which line a thread is at while it runs other code for long between two CUDA calls, and whether it runs at all. The
+// drain thread looks, at its own pace, and leaves what it saw in the thread's box; the thread records it with its next
+// call.
 //
 // A thread that runs moves its frames, so they are read through the kernel, which reports an address that is none, and
 // each is checked before it counts. What is read while it changes may be a line that was run a moment before or after.
@@ -9,10 +10,14 @@
 // each thread that is in such a stretch.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+
+#include "hooks/lines/thread_account.hpp"
 
 namespace prof {
 
@@ -37,12 +42,13 @@ struct stretch_sample {
     std::uint32_t depth = 0;
     std::uint32_t count = 0;
     std::array<sampled_line, most_lines> lines{};
+    stretch_account account{};
 };
 
 // One thread's, whose address is that of its word `latest_call`, in which it has the time of its latest CUDA call.
 class sample_box {
 public:
-    // For the thread itself: where its frames are found. Any number of times.
+    // For the thread itself: where its frames are found; null: it has none. Any number of times.
     void offer(const void* python_thread) noexcept {
         // relaxed: the drain thread checks what is there.
         python_thread_.store(python_thread, std::memory_order_relaxed);
@@ -58,9 +64,12 @@ private:
 
     std::atomic<const std::uint64_t*> latest_call_{nullptr};
     std::atomic<std::uint64_t> thread_{0};  // as pthread_self()
+    std::atomic<std::uint64_t> number_{0};  // number_of_this_thread()
+    std::atomic<pid_t> tid_{0};
     std::atomic<const void*> python_thread_{nullptr};
     std::atomic<phase> phase_{phase::empty};
     stretch_sample sample_{};
+    thread_accountant accountant_{};  // the drain thread's
 };
 
 // The box of the calling thread; null if all are in use.

@@ -78,6 +78,14 @@ void add_scope(report_part& part, const report_input& input) {
     }
 }
 
+template <typename TBlock>
+report_part one_block(const report_input& input, std::string_view name, TBlock&& block) {
+    report_part out{.name = std::string(name)};
+    add_scope(out, input);
+    out.blocks.emplace_back(std::forward<TBlock>(block));
+    return out;
+}
+
 // The caller's, or one that is made here.
 findings_block findings_of(const report_input& input) {
     if (input.diagnosed != nullptr) return {input.diagnosed->get(), earliest_moment(input.diagnosed->data())};
@@ -134,12 +142,21 @@ table places_table(const findings_block& block) {
                    {"longest_ns", "", quantity::time_ns},
                    {"longest_at_ns", "", quantity::moment_ns},
                    {"line", ""},
-                   {"code", ""}};
+                   {"code", ""},
+                   {"ran_share", "", quantity::share},
+                   {"waited_share", "", quantity::share},
+                   {"blocked_share", "", quantity::share},
+                   {"blocked_in", ""}};
+    const auto share = [](const thread_shares& did, double value) {
+        return did.is_known() ? table_cell(value) : table_cell();
+    };
     for (std::size_t i = 0; i < of.findings.size(); ++i) {
         for (const finding_part& part : of.findings[i].parts) {
             out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns),
                                 of.per_step(static_cast<std::int64_t>(part.count)), part.longest_ns,
-                                part.longest_at_ns - block.begin_ns, text_or_none(part.line), text_or_none(part.code)});
+                                part.longest_at_ns - block.begin_ns, text_or_none(part.line), text_or_none(part.code),
+                                share(part.did, part.did.ran), share(part.did, part.did.waited),
+                                share(part.did, part.did.blocked), text_or_none(part.did.blocked_in)});
         }
     }
     return out;
@@ -183,36 +200,23 @@ table lines_table(const findings_block& block) {
         {"known_ns", of.per_step(known_ns)}, {"all_ns", of.per_step(all_ns)}, {"stacks_left_out", of.stacks_left_out}};
     out.legend = {
         {"line", "line: of host code the line that ran, by samples; without samples the line of the next CUDA call."},
-        {"gain", "gain: the price of the finding whose time is this line's; else it is not known."}};
+        {"gain",
+         "gain: by how much a step would be shorter without this line's time, by the findings; lines' gains overlap."}};
     return out;
 }
 
 report_part lines_report(const report_input& input) {
-    report_part out{.name = "lines"};
-    add_scope(out, input);
-    out.blocks.emplace_back(lines_table(findings_of(input)));
-    return out;
+    return one_block(input, "lines", lines_table(findings_of(input)));
 }
 
-report_part diagnose_report(const report_input& input) {
-    report_part out{.name = "diagnose"};
-    add_scope(out, input);
-    out.blocks.emplace_back(findings_of(input));
-    return out;
-}
+report_part diagnose_report(const report_input& input) { return one_block(input, "diagnose", findings_of(input)); }
 
 report_part diagnose_places_report(const report_input& input) {
-    report_part out{.name = "diagnose_places"};
-    add_scope(out, input);
-    out.blocks.emplace_back(places_table(findings_of(input)));
-    return out;
+    return one_block(input, "diagnose_places", places_table(findings_of(input)));
 }
 
 report_part critical_path_report(const report_input& input) {
-    report_part out{.name = "critical_path"};
-    add_scope(out, input);
-    out.blocks.emplace_back(path_table(findings_of(input).found));
-    return out;
+    return one_block(input, "critical_path", path_table(findings_of(input).found));
 }
 
 }  // namespace prof

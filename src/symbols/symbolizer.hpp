@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks `llvm-symbolizer` or `addr2line` for the lines of addresses. Any thread.
+#pragma once
+
+#include <vector>
+
+#include "symbols/code_places.hpp"
+
+namespace prof {
+
+// As places_of(). Of addresses for which there was no answer in time, and without such a program, none.
+std::vector<std::vector<code_place>> ask_symbolizer(const std::vector<code_address>& addresses);
+
+}  // namespace prof
