@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer: three bars on one scale, where the mean step goes, and what to change.
 
+/** @type {Object<string, string>} */
+const groupTerms = { busy: "busy", communication: "comm", idle: "idle", host: "CPU" };
+
 /**
  * The groups of a step: what the GPU does, only communicates, or waits for.
  * @param {Part} part
@@ -241,7 +244,7 @@ addView("answer", ({ figure, results, data }) => {
     const body = element("tbody");
     for (const group of groups) {
       body.append(
-        element("tr.group", {}, element("th", { scope: "rowgroup" }, group.title),
+        element("tr.group", {}, element("th", { scope: "rowgroup" }, termNode(group.title, groupTerms[group.key])),
           element("td.n", {}, numberText(group.ns / 1e6, decimals)), element("td.n", {}, shareText(group.ns / step))),
       );
       budgetRows.push([group.title, numberText(group.ns / 1e6, decimals), shareText(group.ns / step)]);
@@ -428,7 +431,7 @@ addView("answer", ({ figure, results, data }) => {
     }
     column.append(element("div.findings-head", {}, element("span", {}, "what to change"),
       element("span", {}, termNode("gain, at best, ms " + perStep, "Possible gains"))));
-    const least = shareText(findings.least_share || 0.01);
+    const least = shareText(findings.least_share || 0.01).replace(".0", "");
     if (list.length === 0) {
       column.append(element("p.why", {}, "Nothing that libprof looks for would shorten a step by " + least + " or more."));
     }

@@ -12,7 +12,8 @@ async function embeddedData(id) {
   let text = holder.textContent ?? "";
   if (holder.dataset.encoding === "gzip-base64") {
     const bytes = bytesOfBase64(text.trim());
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const inflater = new /** @type {any} */ (globalThis).DecompressionStream("gzip");
+    const stream = new Blob([bytes]).stream().pipeThrough(inflater);
     text = await new Response(stream).text();
   }
   return JSON.parse(text);

@@ -190,7 +190,7 @@ addView("where", ({ figure, results, data }) => {
     const body = element("tbody", {}, ...rows.map((row) => {
       const name = row.node.children?.length
         ? element("button.opens", { type: "button", click: () => zoomTo(row.path) }, row.name)
-        : element("span", {}, row.name);
+        : element("span", {}, row.node.kind === "own" ? termNode(row.name, "its own") : row.name);
       const head = element("th", { scope: "row" }, name);
       head.style.paddingLeft = Math.min(10, row.depth) * 16 + "px";
       return element("tr", {}, head,
@@ -202,7 +202,7 @@ addView("where", ({ figure, results, data }) => {
       element("caption.unseen", {}, "Parts of the program by time a step"),
       element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, query ? "parts whose name has “" + shortened(query, 40) + "”" : showsAll ? "all parts" : "largest parts"),
-        element("th.n", { scope: "col" }, "GPU, ms"), element("th.n", { scope: "col" }, "CPU, ms"),
+        element("th.n", { scope: "col" }, termNode("GPU", "busy"), ", ms"), element("th.n", { scope: "col" }, termNode("CPU"), ", ms"),
         element("th.bars", { scope: "col" }, "GPU above, CPU below, of a step of " + roughMilliseconds(where.step_ns) + " ms"))),
       body);
     holder.replaceChildren(table);
