@@ -37,7 +37,7 @@ function roughMilliseconds(ns) {
   if (ms === 0) return "0";
   // 99.96 is written as 100, not as 100.0.
   const digits = Math.floor(Math.log10(Number(ms.toPrecision(3)))) + 1;
-  return numberText(ns / 1e6, Math.min(3, Math.max(0, 3 - Math.max(1, digits))));
+  return numberText(ns / 1e6, Math.min(3, Math.max(0, 3 - digits)));
 }
 
 /**
