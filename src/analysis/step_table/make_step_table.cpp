@@ -105,7 +105,9 @@ private:
         const std::uint32_t op = piece.of(first->first);
         const step_rows::found_row found = rows_.of_op(op);
         at(found.row).ns[static_cast<std::size_t>(first->second)] += ns;
-        add_cells(found.row, first->second, piece.start_ns, piece.end_ns);
+        const bool is_by_row = first->second == step_column::computing;
+        add_cells(is_by_row ? found.row : step_rows::rest, static_cast<std::size_t>(first->second), piece.start_ns,
+                  piece.end_ns);
         children_.add_busy(found, op, first->second, ns);
     }
 
@@ -113,7 +115,8 @@ private:
         const auto add = [&](const step_rows::found_row& found, std::int64_t ns) {
             at(found.row).ns[static_cast<std::size_t>(column_of_cause(piece.cause))] += ns;
         };
-        add_cells(step_rows::rest, column_of_cause(piece.cause), piece.start_ns, piece.end_ns);
+        const auto use = static_cast<std::size_t>(column_of_cause(piece.cause));
+        add_cells(step_rows::rest, piece.cause == idle_cause::loader ? loader_use : use, piece.start_ns, piece.end_ns);
         if (is_after_launch(piece.cause)) {
             const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
             if (ns != 0) add(next == npos ? step_rows::found_row{} : rows_.of_op(next), ns);
@@ -147,10 +150,10 @@ private:
     }
 
     // The same step by step.
-    void add_cells(std::uint32_t row, step_column use, std::int64_t start_ns, std::int64_t end_ns) {
+    void add_cells(std::uint32_t row, std::size_t use, std::int64_t start_ns, std::int64_t end_ns) {
         if (cells_ == nullptr) return;
         in_steps_.for_each(start_ns, end_ns, [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
-            series_of(use == step_column::computing ? row : step_rows::rest, use)[step] += to_ns - from_ns;
+            series_of(row, use)[step] += to_ns - from_ns;
         });
     }
     void add_host_cell(std::uint32_t row, std::size_t step, std::int64_t ns) {
@@ -161,10 +164,6 @@ private:
         if (found.empty()) found.resize(steps_.size());
         return found;
     }
-    std::vector<std::int64_t>& series_of(std::uint32_t row, step_column use) {
-        return series_of(row, static_cast<std::size_t>(use));
-    }
-
     void add_host_time() {
         for (std::size_t i = 0; i < steps_.size(); ++i) {
             const whole_step& step = steps_[i];
@@ -250,7 +249,8 @@ private:
         for (auto& [key, ns] : series_) {
             const auto [use, row] = key;
             step_series series{.ns = std::move(ns)};
-            if (use != no_use) series.use = static_cast<step_column>(use);
+            series.is_loader = use == loader_use;
+            if (use != no_use) series.use = series.is_loader ? step_column::cpu_code : static_cast<step_column>(use);
             if (row == step_cells::most_rows) {
                 series.name = "other ranges";
             } else if (row != step_rows::rest) {
@@ -262,7 +262,9 @@ private:
         }
     }
 
-    static constexpr std::size_t no_use = step_column_count;  // of the host
+    // Of series, beside the columns: of the host, and of the data loader's part of cpu_code.
+    static constexpr std::size_t no_use = step_column_count;
+    static constexpr std::size_t loader_use = step_column_count + 1;
 
     const timeline& data_;
     const attribution& att_;

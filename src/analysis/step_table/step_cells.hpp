@@ -18,6 +18,7 @@ struct step_series {
     std::string name{};  // of the row, as the process has it; "" of rest
     step_row_kind kind = step_row_kind::phase;
     std::optional<step_column> use{};  // none: the time of the steps' thread
+    bool is_loader = false;            // of cpu_code: the program waits for its data loader
     std::vector<std::int64_t> ns{};    // by step, on all GPUs
 };
 

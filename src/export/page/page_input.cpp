@@ -12,6 +12,7 @@
 
 #include "analysis/step_table/make_step_table.hpp"
 #include "analysis/step_table/step_cells.hpp"
+#include "base/apportioned.hpp"
 #include "export/page/page_text.hpp"
 #include "export/report/screen/screen_table.hpp"
 
@@ -110,11 +111,22 @@ std::int64_t page_step::whole_ns(double ns) const noexcept {
     return std::llround(std::clamp(ns, -most, most));
 }
 
-std::size_t page_step::part_of(step_column use) const noexcept {
+std::size_t page_step::part_of(idle_cause cause) const noexcept {
+    const step_column use = column_of_cause(cause);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-        if (parts[i].idle == use) return i;
+        if (parts[i].idle == use && parts[i].is_loader == (cause == idle_cause::loader)) return i;
     }
     return SIZE_MAX;
+}
+
+std::string page_step::sentence(double ns) const {
+    const auto [name, unit_ns] = unit_of_step(step_ns);
+    const double value = ns / unit_ns;
+    const int decimals = std::abs(value) >= 99.95    ? 0
+                         : std::abs(value) >= 9.995  ? 1
+                         : std::abs(value) >= 0.9995 ? 2
+                                                     : 3;
+    return fmt::format("{:.{}f} {}", value, decimals, name);
 }
 
 page_step make_page_step(const page_input& of) {
@@ -128,7 +140,8 @@ page_step make_page_step(const page_input& of) {
     out.step_ns = out.has_gpu ? out.gpu(where.wall_ns) : out.cpu(where.cpu_ns);
     out.unit = screen_unit::for_step(out.step_ns);
     constexpr std::size_t longest = 44;  // as on a wide screen
-    out.tree = screen_tree(where, {.longest = longest, .is_ascii = false});
+    const std::vector<screen_node> named = screen_tree(where, {.longest = longest});
+    out.tree = screen_tree(where, {.joins = false});
     step_cells cells;
     const step_time_subject& subject = *of.subject;
     make_step_table(subject.data, subject.att, subject.step_function, subject.scope, &subject.original,
@@ -138,18 +151,25 @@ page_step make_page_step(const page_input& of) {
     std::vector<page_part> others;
     for (const step_series& series : cells.series) {
         if (!series.use.has_value()) {
-            if (!out.has_gpu) phases.push_back(part_of_row(series, out.tree, out.has_steps));
+            if (!out.has_gpu) phases.push_back(part_of_row(series, named, out.has_steps));
             continue;
         }
         if (*series.use == step_column::computing) {
-            phases.push_back(part_of_row(series, out.tree, out.has_steps));
+            phases.push_back(part_of_row(series, named, out.has_steps));
             continue;
         }
         page_part part{.by_step = series.ns};
         part.total_ns = std::accumulate(series.ns.begin(), series.ns.end(), std::int64_t{0});
         if (part.total_ns == 0) continue;
         part.name = use_word(*series.use);
-        if (is_idle(*series.use)) {
+        if (series.is_loader) {
+            part.key = "idle:data_loader";
+            part.name = "data loader";
+            part.kind = "idle";
+            part.colour = "data";
+            part.idle = *series.use;
+            part.is_loader = true;
+        } else if (is_idle(*series.use)) {
             part.key = "idle:" + idle_key(*series.use);
             part.kind = "idle";
             part.colour = *series.use == step_column::other ? "other_idle" : idle_key(*series.use);
@@ -185,13 +205,25 @@ page_json page_texts(const std::vector<std::string>& sentences) {
     return out;
 }
 
-std::string sentence_time(double ns) {
-    const auto [name, unit_ns] = std::abs(ns) < 1e6    ? std::pair("us", 1e3)
-                                 : std::abs(ns) < 1e10 ? std::pair("ms", 1e6)
-                                                       : std::pair("s", 1e9);
-    const double value = ns / unit_ns;
-    const int decimals = std::abs(value) >= 99.95 ? 0 : std::abs(value) >= 9.995 ? 1 : 2;
-    return fmt::format("{:.{}f} {}", value, decimals, name);
+std::string_view cause_words(idle_cause cause) noexcept {
+    switch (cause) {
+        case idle_cause::loader:
+            return "data loader";
+        case idle_cause::latency:
+            return "launch latency";
+        case idle_cause::capturing:
+            return "graph capture";
+        case idle_cause::blocking_copy:
+            return "blocking copy";
+        case idle_cause::other_gpu:
+            return "another GPU";
+        case idle_cause::not_started:
+            return "launched, and not started";
+        case idle_cause::unknown:
+            return "not known";
+        default:
+            return use_word(column_of_cause(cause));
+    }
 }
 
 std::string sentence_share(double share) {

@@ -31,7 +31,8 @@ struct page_part {
     std::string colour{};
     std::int64_t total_ns = 0;  // in all steps, on all GPUs
     std::vector<std::int64_t> by_step{};
-    std::optional<step_column> idle{};  // the column of idle time that it is
+    std::optional<step_column> idle{};  // the column of idle time that it is of
+    bool is_loader = false;             // of that column what the data loader has
 };
 
 // The step, its parts and the tree of what it consists of.
@@ -44,17 +45,19 @@ struct page_step {
     double step_ns = 0;  // mean
     std::vector<whole_step> steps{};
     std::vector<page_part> parts{};
-    std::vector<screen_node> tree{};
+    std::vector<screen_node> tree{};  // in which no child shares its parent's line
 
     // Of one step on one GPU; of one step.
     double gpu(std::int64_t total_ns) const noexcept { return static_cast<double>(total_ns) / count / devices; }
     double cpu(std::int64_t total_ns) const noexcept { return static_cast<double>(total_ns) / count; }
+    // As sentences have it: three digits, in the unit of the step.
+    std::string sentence(double ns) const;
     // What a time of the parts is divided by.
     double of_part(std::int64_t total_ns) const noexcept { return has_gpu ? gpu(total_ns) : cpu(total_ns); }
     std::int64_t whole_ns(double ns) const noexcept;
     std::string text(double ns) const { return unit.text(unit.quanta(ns)); }
     std::string with_unit(double ns) const { return unit.with_unit(unit.quanta(ns)); }
-    std::size_t part_of(step_column use) const noexcept;  // its index; SIZE_MAX: it has none
+    std::size_t part_of(idle_cause cause) const noexcept;  // its index; SIZE_MAX: it has none
 };
 
 struct page_input {
@@ -82,8 +85,10 @@ std::string_view cause_key(idle_cause cause) noexcept;
 inline constexpr std::size_t most_page_texts = 100;
 page_json page_texts(const std::vector<std::string>& sentences);
 
-// "38.8 ms" with three digits, as sentences have it. "15 %", "0.4 %", "<0.1 %".
-std::string sentence_time(double ns);
+// The name of a cause for people, in the words of the first screen.
+std::string_view cause_words(idle_cause cause) noexcept;
+
+// "15 %", "0.4 %", "<0.1 %".
 std::string sentence_share(double share);
 
 }  // namespace prof

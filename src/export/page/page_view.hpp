@@ -54,6 +54,7 @@ struct page_view {
     std::string heading{};             // "": the view is part of the one before it
     std::string link{};                // in the bar on top; "": none
     std::vector<std::string> lead{};   // sentences that stay
+    std::string details{};             // a further sentence, in small letters
     std::vector<page_block> blocks{};  // for readers without JavaScript
     page_json data{};                  // null: the view has no script
     std::string why{};                 // it is empty; "": it is not

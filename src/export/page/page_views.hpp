@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "export/page/page_input.hpp"
 #include "export/page/page_view.hpp"
@@ -13,6 +14,9 @@ struct page_view_kind {
     page_view (*make)(const page_input& input);
 };
 std::span<const page_view_kind> page_view_kinds() noexcept;
+
+// What a finding asks for, in the imperative: "have the next batch ready".
+std::string action_of(const finding& of);
 
 page_view make_answer_view(const page_input& input);
 page_view make_findings_view(const page_input& input);

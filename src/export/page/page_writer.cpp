@@ -16,7 +16,6 @@
 #include <utility>
 #include <variant>
 
-#include "analysis/step_table/make_step_table.hpp"
 #include "base/version.hpp"
 #include "base/zlib_memory.hpp"
 #include "export/page/page_files.hpp"
@@ -219,6 +218,7 @@ private:
             "<{1} id=\"{0}-title\">{2}</{1}>\n",
             view.name, is_first ? "h1" : "h2", html_text(view.heading));
         for (const std::string& text : view.lead) out += "<p class=\"lead\">" + html_text(text) + "</p>\n";
+        if (!view.details.empty()) out += "<p class=\"lead small\">" + html_text(view.details) + "</p>\n";
         if (!view.why.empty()) {
             out += "<p class=\"why\">" + html_text(view.why) + "</p>\n";
         } else if (!view.data.is_null() && !view.keeps_blocks) {
@@ -273,9 +273,9 @@ private:
         page_json& causes = out["causes"] = page_json::array();
         for (std::size_t i = 0; i < idle_cause_count; ++i) {
             const auto cause = static_cast<idle_cause>(i);
-            const std::size_t part = step.part_of(column_of_cause(cause));
+            const std::size_t part = step.part_of(cause);
             causes.push_back({{"key", cause_key(cause)},
-                              {"name", to_string(cause)},
+                              {"name", cause_words(cause)},
                               {"part", part == SIZE_MAX ? page_json() : page_json(part)}});
         }
         page_json& views = out["views"] = page_json::object();

@@ -14,7 +14,6 @@
 #include "analysis/step_table/make_step_table.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
-#include "export/report/gain_words.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "report/time_answer.hpp"
 
@@ -33,15 +32,27 @@ struct idle_place {
     std::int64_t longest_ns = 0;
 };
 
-// By column, largest first; of one text, one place.
-std::map<step_column, std::vector<idle_place>> idle_places(const page_input& input) {
-    std::map<step_column, std::vector<idle_place>> out;
+// Where the host was, without the cause, which is its part's.
+std::string place_text(const breakdown_row& row, const call_namer& call_name) {
+    const std::string call = call_text(row, call_name);
+    const idle_cause cause = row.cause;
+    if (cause == idle_cause::loader || cause == idle_cause::latency || cause == idle_cause::queued ||
+        cause == idle_cause::other_gpu || cause == idle_cause::not_started || cause == idle_cause::unknown) {
+        return std::string(cause_words(cause));
+    }
+    if (row.part.empty()) return call.empty() ? "outside ranges" : call;
+    return call.empty() ? row.part : call + ", " + row.part;
+}
+
+// By part, largest first; of one text, one place.
+std::map<std::size_t, std::vector<idle_place>> idle_places(const page_input& input) {
+    std::map<std::size_t, std::vector<idle_place>> out;
     const std::optional<step_breakdown> broken_down = breakdown_of(input.shown, input.report);
     if (!broken_down) return out;
     std::map<std::pair<idle_cause, std::string>, idle_place> places;
     for (const breakdown_row& row : broken_down->rows) {
         if (row.use != time_use::idle) continue;
-        std::string text = idle_text(row, input.report.call_name);
+        std::string text = place_text(row, input.report.call_name);
         idle_place& place = places[{row.cause, text}];
         place.text = std::move(text);
         place.cause = row.cause;
@@ -49,16 +60,17 @@ std::map<step_column, std::vector<idle_place>> idle_places(const page_input& inp
         place.pieces += row.pieces;
         place.longest_ns = std::max(place.longest_ns, row.longest_ns);
     }
-    for (auto& [key, place] : places) out[column_of_cause(place.cause)].push_back(std::move(place));
-    for (auto& [column, list] : out) {
+    for (auto& [key, place] : places) out[input.step.part_of(place.cause)].push_back(std::move(place));
+    for (auto& [part, list] : out) {
         std::stable_sort(list.begin(), list.end(),
                          [](const idle_place& a, const idle_place& b) { return a.ns > b.ns; });
     }
     return out;
 }
 
-std::string_view wait_words(step_column use) noexcept {
-    switch (use) {
+std::string_view wait_words(const page_part& part) noexcept {
+    if (part.is_loader) return "it waits for the data loader";
+    switch (*part.idle) {
         case step_column::launches:
             return "it waits for launches";
         case step_column::cpu_code:
@@ -111,7 +123,7 @@ std::string sentence_of(const page_input& input, const figures& of) {
     if (!input.answer || !input.answer->where || input.answer->where->rows.empty()) {
         return "Nothing that takes time was recorded.";
     }
-    const std::string length = sentence_time(step.step_ns);
+    const std::string length = step.sentence(step.step_ns);
     if (!step.has_gpu) {
         if (!step.has_steps) return fmt::format("{} were recorded. No work on a GPU is in it.", length);
         return fmt::format("A step takes {} on the CPU. No work on a GPU was recorded.", length);
@@ -119,13 +131,13 @@ std::string sentence_of(const page_input& input, const figures& of) {
     const bool communicates = of.communication_ns > 0.01 * step.step_ns;
     const double working_ns = of.busy_ns - (communicates ? of.communication_ns : 0);
     return fmt::format("{} {}{}. The GPU {} for {} of it, {}.", step.has_steps ? "A step takes" : "The recording is",
-                       length, step.has_steps ? "" : " long", communicates ? "computes" : "works",
-                       sentence_time(working_ns), sentence_share(step.step_ns > 0 ? working_ns / step.step_ns : 0));
+                       length, step.has_steps ? "" : " long", communicates ? "computes" : "is busy",
+                       step.sentence(working_ns), sentence_share(step.step_ns > 0 ? working_ns / step.step_ns : 0));
 }
 
 std::string reason(const page_step& step, const figures& of) {
     if (of.communication_ns > much_communication * step.step_ns) {
-        return fmt::format("For {} more it does nothing but communicate.", sentence_time(of.communication_ns));
+        return fmt::format("For {} more it does nothing but communicate.", step.sentence(of.communication_ns));
     }
     if (of.busy_ns > much_of_step * step.step_ns) {
         std::string out = "It is busy almost all the time, so that a faster step needs less work on it";
@@ -133,12 +145,12 @@ std::string reason(const page_step& step, const figures& of) {
         const double ns = step.of_part(of.largest_busy->total_ns);
         return fmt::format("{}; {} of that work is in {} ({}).", out,
                            ns > 0.5 * of.busy_ns ? "most" : "the largest part", of.largest_busy->name,
-                           sentence_time(ns));
+                           step.sentence(ns));
     }
     if (of.largest_idle == nullptr) return {};
     const double ns = step.of_part(of.largest_idle->total_ns);
     return fmt::format("For {} of the rest {} ({} of {}).", ns > 0.5 * of.idle_ns ? "most" : "the largest part",
-                       wait_words(*of.largest_idle->idle), sentence_time(ns), sentence_time(of.idle_ns));
+                       wait_words(*of.largest_idle), step.sentence(ns), step.sentence(of.idle_ns));
 }
 
 std::string first_gain(const page_input& input) {
@@ -147,24 +159,24 @@ std::string first_gain(const page_input& input) {
         return fmt::format("Nothing that libprof looks for would shorten a step by {} or more.",
                            sentence_share(input.findings->least_share));
     }
-    const priced_changes changes = priced_changes_of(*input.findings);
-    const priced_change& first = changes.dearest.front();
-    constexpr std::size_t widest = 100;
-    return fmt::format("Without {} a step would take {} at best.", gain_text(first, widest),
-                       sentence_time(std::max(input.step.step_ns - first.gain_ns, 0.0)));
+    const finding& first = input.findings->findings.front();
+    const double left_ns = std::max(input.step.step_ns - input.findings->per_step(first.gain_ns), 0.0);
+    return fmt::format("The first change to try: {}. That would leave a step of {} at best.", action_of(first),
+                       input.step.sentence(left_ns));
 }
 
-page_table budget(const page_input& input, const std::map<step_column, std::vector<idle_place>>& places) {
+page_table budget(const page_input& input, const std::map<std::size_t, std::vector<idle_place>>& places) {
     const page_step& step = input.step;
     page_table out{.caption = "What a step consists of"};
     out.columns = {{"part"}, {fmt::format("{} a step", step.unit.name), true}, {"of the step", true}};
     const auto share = [&](double ns) { return sentence_share(step.step_ns > 0 ? ns / step.step_ns : 0); };
-    for (const page_part& part : step.parts) {
+    for (std::size_t index = 0; index < step.parts.size(); ++index) {
+        const page_part& part = step.parts[index];
         const double ns = step.of_part(part.total_ns);
         if (ns < 0.0005 * step.step_ns) continue;
         out.rows.push_back({part.idle ? "idle: " + part.name : part.name, step.text(ns), share(ns)});
         if (!part.idle) continue;
-        const auto found = places.find(*part.idle);
+        const auto found = places.find(index);
         if (found == places.end()) continue;
         for (std::size_t i = 0; i < std::min<std::size_t>(found->second.size(), 4); ++i) {
             const idle_place& place = found->second[i];
@@ -206,18 +218,18 @@ page_view make_answer_view(const page_input& input) {
         data["median_ns"] = step.whole_ns(figures->median_ns);
         data["min_ns"] = figures->min_ns;
         data["max_ns"] = figures->max_ns;
-        out.lead.push_back(fmt::format(
+        out.details = fmt::format(
             "Mean of {} steps, {}; half of them take at most {}, the shortest {}, the longest {}.", figures->steps,
             what_a_step_is(*figures), step.with_unit(figures->median_ns),
-            step.text(static_cast<double>(figures->min_ns)), step.text(static_cast<double>(figures->max_ns))));
+            step.text(static_cast<double>(figures->min_ns)), step.text(static_cast<double>(figures->max_ns)));
     }
-    const std::map<step_column, std::vector<idle_place>> places = idle_places(input);
+    const std::map<std::size_t, std::vector<idle_place>> places = idle_places(input);
     page_json& parts = data["parts"] = page_json::array();
     for (std::size_t i = 0; i < step.parts.size(); ++i) {
         const page_part& part = step.parts[i];
         if (part.total_ns == 0) continue;
         page_json of_part{{"part", i}, {"ns", step.whole_ns(step.of_part(part.total_ns))}};
-        if (const auto found = part.idle ? places.find(*part.idle) : places.end(); found != places.end()) {
+        if (const auto found = part.idle ? places.find(i) : places.end(); found != places.end()) {
             page_json& list = of_part["places"] = page_json::array();
             for (std::size_t p = 0; p < std::min(found->second.size(), most_places); ++p) {
                 const idle_place& place = found->second[p];

@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "diagnose/diagnosis.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
 #include "export/report/gain_words.hpp"
@@ -32,7 +38,10 @@ page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begi
     const bool is_rough = of.trust == confidence::low || of.changes_results;
     page_json places = page_json::array();
     for (const finding_part& part : of.parts) places.push_back(place_json(part, in, begin_ns));
+    std::string action = action_of(of);
+    action.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(action.front())));
     return {{"rule", of.rule},
+            {"action", page_sentence(action)},
             {"title", page_sentence(of.title)},
             {"noun", page_sentence(of.noun)},
             {"gain_ns", std::llround(in.per_step(of.gain_ns))},
@@ -50,6 +59,14 @@ page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begi
             {"advice", page_texts(of.advice)}};
 }
 
+// What rules are called and look for, by name.
+std::string purpose_of_rule(const std::string& name) {
+    for (const rule_description& each : diagnosis_rules()) {
+        if (each.name == name) return std::string(each.purpose);
+    }
+    return name;
+}
+
 // The bits of a set, by the place of each finding in the list.
 std::optional<std::uint32_t> mask_of(const finding_set& set, const std::vector<finding>& list, std::size_t shown) {
     std::uint32_t out = 0;
@@ -64,6 +81,30 @@ std::optional<std::uint32_t> mask_of(const finding_set& set, const std::vector<f
 }
 
 }  // namespace
+
+std::string action_of(const finding& of) {
+    constexpr std::pair<std::string_view, std::string_view> actions[] = {
+        {"data_loader", "have the next batch ready"},
+        {"synchronization", "let the CPU run ahead instead of waiting for the GPU"},
+        {"pageable_copies", "copy from page-locked memory"},
+        {"blocking_copies", "copy without waiting for the copy"},
+        {"small_copies", "copy at once what is copied in pieces"},
+        {"allocation", "allocate no memory within a step"},
+        {"compilation", "compile before the steps"},
+        {"graph_capture", "capture CUDA graphs before the steps"},
+        {"host_code", "take other CPU code out of the way of launches"},
+        {"launch_bound", "launch fewer kernels, or many by one call"},
+        {"communication", "hide communication behind computing"},
+        {"copy_overlap", "copy while the GPU computes"},
+        {"precision", "let matrix products use the tensor cores"},
+        {"serial_streams", "let kernels of several streams run side by side"},
+        {"uneven_steps", "find what holds up the few long steps"},
+    };
+    const auto* const found =
+        std::find_if(std::begin(actions), std::end(actions), [&](const auto& each) { return each.first == of.rule; });
+    if (found != std::end(actions)) return std::string(found->second);
+    return of.noun.empty() ? of.title : "look at " + of.noun;
+}
 
 page_view make_findings_view(const page_input& input) {
     page_view out{.name = "findings", .data = page_json::object()};
@@ -90,7 +131,9 @@ page_view make_findings_view(const page_input& input) {
     out.data["steps"] = of.steps;
     out.data["sampled"] = input.diagnosed.sampled();
     out.data["least_share"] = of.least_share;
-    out.data["looked"] = page_texts(of.looked);
+    std::vector<std::string> looked;
+    for (const std::string& name : of.looked) looked.push_back(purpose_of_rule(name));
+    out.data["looked"] = page_texts(looked);
     out.data["not_looked"] = page_texts(of.not_looked);
     out.data["remarks"] = page_texts(of.remarks);
 

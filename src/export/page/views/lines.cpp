@@ -18,7 +18,8 @@ page_view make_lines_view(const page_input& input) {
     if (of == nullptr) {
         out.why = input.no_findings;
     } else if (!of->no_lines.empty()) {
-        out.why = page_sentence("No line is known: " + of->no_lines + ".");
+        out.why = page_sentence("No line is known: " + of->no_lines +
+                                ". prof run --lines on (the default) records those of Python programs.");
     } else if (of->lines.empty()) {
         out.why = "No line of the program was recorded.";
     }

@@ -98,7 +98,7 @@ page_view make_notes_view(const page_input& input) {
     add_list(out, "What was recorded:", capture.facts);
     add_list(out, "Notes:", notes);
     add_list(out, "On the findings:", remarks);
-    page_table table{.caption = "The recording", .columns = {{"what"}, {""}}};
+    page_table table{.caption = "The recording", .columns = {{}, {}}};
     for (const auto& [word, text] : recording) table.rows.push_back({word, text});
     out.blocks.emplace_back(std::move(table));
     return out;

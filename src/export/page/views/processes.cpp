@@ -35,8 +35,10 @@ page_view make_processes_view(const page_input& input) {
     for (const table_column& column : overview.columns) {
         if (column.title.empty()) continue;
         const bool is_number = column.holds != quantity::text;
-        shown.columns.push_back({column.title, is_number});
-        columns.push_back({{"title", column.title}, {"align", is_number ? "right" : "left"}});
+        const std::string title =
+            column.holds == quantity::time_ns ? fmt::format("{}, {}", column.title, unit.name) : column.title;
+        shown.columns.push_back({title, is_number});
+        columns.push_back({{"title", title}, {"align", is_number ? "right" : "left"}});
     }
     page_json& rows = out.data["rows"] = page_json::array();
     constexpr std::size_t most_rows = 500;

@@ -6,7 +6,7 @@
 namespace prof {
 
 page_view make_terms_view(const page_input& /*input*/) {
-    page_view out{.name = "terms", .heading = "Terms", .link = "Terms", .data = page_json::object()};
+    page_view out{.name = "terms", .heading = "Terms", .data = page_json::object()};
     page_terms terms;
     page_json& list = out.data["list"] = page_json::array();
     for (const screen_term& each : screen_terms()) {

@@ -221,7 +221,9 @@ private:
             std::vector<slice>& slices = levels[depth].slices;
             // A level may be entered anew at the moment at which it was left.
             if (!slices.empty() && slices.back().end_ns > range.start_ns) continue;
-            slices.push_back({range.start_ns, end_ns, text(step, segment_text(data_, range, false))});
+            slices.push_back({range.start_ns, end_ns,
+                              text(step, range.is_module || range.is_operator ? std::string(data_.name(range.name))
+                                                                              : segment_text(data_, range, false))});
         }
         std::move(levels.begin(), levels.end(), std::back_inserter(step.lanes));
     }

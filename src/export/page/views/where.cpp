@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -83,11 +84,6 @@ void sort_children(where_node& node, bool has_gpu) {
     for (where_node& child : node.children) sort_children(child, has_gpu);
 }
 
-bool has_modules(const screen_node& node) {
-    return node.figures.kind == step_row_kind::module || node.figures.kind == step_row_kind::scope ||
-           std::any_of(node.children.begin(), node.children.end(), has_modules);
-}
-
 std::optional<side> side_of(const screen_node& node) {
     if (node.figures.kind != step_row_kind::phase) return {};
     if (node.figures.name == "forward") return forward;
@@ -124,19 +120,36 @@ private:
     where_node make_tree() const {
         where_node root{.name = step_.has_steps ? "step" : "recording", .kind = "step"};
         where_node model{.name = "model: forward + backward", .kind = "model"};
-        bool has_forward = false;
-        bool has_backward = false;
-        bool any_modules = false;
+        // Where both have modules, or ranges of one name, they are shown side by side.
+        std::array<std::set<std::string_view>, 2> names;
         for (const screen_node& node : step_.tree) {
             const std::optional<side> at = side_of(node);
             if (!at) continue;
-            (*at == forward ? has_forward : has_backward) = true;
-            any_modules = any_modules || has_modules(node);
+            for (const screen_node& child : node.children) {
+                if (child.figures.kind != step_row_kind::own) names[*at].insert(child.name);
+            }
         }
-        const bool has_model = has_forward && has_backward && any_modules;
+        // What a jitted function has of both, as phases of its own.
+        const auto is_side = [](const screen_node& node, std::string_view name) {
+            return node.figures.kind == step_row_kind::range && node.own_name == name;
+        };
+        const auto inner_side = [&](const screen_node& node) -> std::optional<side> {
+            if (is_side(node, "forward")) return forward;
+            if (is_side(node, "backward") || is_side(node, "recompute")) return backward;
+            return {};
+        };
+        const bool has_model = std::any_of(names[forward].begin(), names[forward].end(),
+                                           [&](std::string_view name) { return names[backward].contains(name); });
         for (const screen_node& node : step_.tree) {
             const std::optional<side> at = side_of(node);
             where_node made = node_of(node, at.value_or(others));
+            if (!at) {
+                std::set<side> found;
+                for (const screen_node& child : node.children) {
+                    if (const auto inner = inner_side(child)) found.insert(*inner);
+                }
+                if (found.size() == 2) make_model_in(made, node, inner_side);
+            }
             if (at && has_model) {
                 merge(model, made);
             } else {
@@ -144,6 +157,7 @@ private:
             }
         }
         if (has_model) root.children.push_back(std::move(model));
+        for (where_node& child : root.children) join(child);
         sort_children(root, step_.has_gpu);
         for (const where_node& child : root.children) {
             for (std::size_t i = 0; i < root.gpu_ns.size(); ++i) {
@@ -153,6 +167,68 @@ private:
             root.wait_ns += child.wait_ns;
         }
         return root;
+    }
+
+    // The children forward and backward of a node as one, and the node's own time by side.
+    template <typename TSideOf>
+    static void make_model_in(where_node& node, const screen_node& from, TSideOf&& side_of_child) {
+        where_node model{.name = "model: forward + backward", .kind = "model"};
+        std::vector<where_node> children;
+        for (const screen_node& child : from.children) {
+            const std::optional<side> at = side_of_child(child);
+            if (at) {
+                merge(model, node_of(child, *at));
+            } else {
+                children.push_back(node_of(child, others));
+            }
+        }
+        for (const side at : {forward, backward}) {
+            node.gpu_ns[at] += model.gpu_ns[at];
+            node.gpu_ns[others] -= model.gpu_ns[at];
+        }
+        children.push_back(std::move(model));
+        node.children = std::move(children);
+    }
+
+    // A child with nearly all of its parent's time shares its line, and what is inside of both stands side by side.
+    void join(where_node& node) const {
+        constexpr double nearly_all = 0.9;
+        constexpr std::size_t longest = 60;
+        const auto weight = [&](const where_node& of) {
+            return static_cast<double>(step_.has_gpu ? of.gpu_sum() : of.host_sum());
+        };
+        while (true) {
+            const auto most =
+                std::max_element(node.children.begin(), node.children.end(),
+                                 [&](const where_node& a, const where_node& b) { return weight(a) < weight(b); });
+            if (most == node.children.end() || most->kind == "own" || most->children.empty()) break;
+            if (!(weight(node) > 0) || weight(*most) < nearly_all * weight(node)) break;
+            if (most->name.find(" ×") != std::string::npos) break;  // their number is worth a line
+            std::string name = node.name + " / " + most->name;
+            // The model around all of its modules says nothing.
+            if (node.kind != "model" && node.kind != "phase") {
+                if (name.size() > longest) break;
+                node.name = std::move(name);
+            }
+            where_node inner = std::move(*most);
+            node.children.erase(most);
+            where_node own{.name = "its own", .kind = "own"};
+            for (where_node& child : inner.children) {
+                if (child.kind == "own") {
+                    merge(own, child);
+                } else {
+                    node.children.push_back(std::move(child));
+                }
+            }
+            const auto known = std::find_if(node.children.begin(), node.children.end(),
+                                            [](const where_node& child) { return child.kind == "own"; });
+            if (known != node.children.end()) {
+                merge(*known, own);
+            } else if (own.gpu_sum() != 0 || own.host_sum() != 0) {
+                node.children.push_back(std::move(own));
+            }
+        }
+        for (where_node& child : node.children) join(child);
     }
 
     page_json sides(const by_side& ns, bool on_gpu) const {
