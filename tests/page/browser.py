@@ -73,6 +73,8 @@ class Browser:
         try:
             self._socket = self._start_chromium() if name == "chromium" else self._start_firefox()
             self.tab = self._ask("browsingContext.getTree", {})["contexts"][0]["context"]
+            if name == "firefox":  # its first tab never has the focus
+                self.tab = self._ask("browsingContext.create", {"type": "tab"})["context"]
             self._ask("session.subscribe", {"events": ["log.entryAdded", "network.beforeRequestSent"]})
             self.resize(width, height)
         except BaseException:
@@ -127,6 +129,7 @@ class Browser:
             "browser.shell.checkDefaultBrowser": False,
             "browser.startup.homepage_override.mstone": "ignore",
             "datareporting.policy.dataSubmissionEnabled": False,
+            "focusmanager.testmode": True,  # elements have focus although the window is none
             "layout.css.prefers-color-scheme.content-override": 1,
             "network.captive-portal-service.enabled": False,
             "network.connectivity-service.enabled": False,

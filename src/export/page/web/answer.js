@@ -267,6 +267,15 @@ addView("answer", ({ figure, results, data }) => {
   }
 
   /**
+   * Where a piece of idle time is, without the name of its cause, which the row above has.
+   * @param {IdlePlace} place
+   */
+  function placeOf(place) {
+    const cause = results.causes[place.cause]?.name ?? "";
+    return cause !== "" && place.text.startsWith(cause + " in ") ? place.text.slice(cause.length + 4) : place.text === cause ? "" : place.text;
+  }
+
+  /**
    * The row of a part, and those of its places, which it opens.
    * @param {PartTime} entry
    */
@@ -275,7 +284,7 @@ addView("answer", ({ figure, results, data }) => {
     const places = (entry.places ?? []).slice(0, 8);
     const hidden = places.map((place) => {
       const cause = results.causes[place.cause];
-      const what = place.text + (cause && cause.name !== part.name ? " (" + cause.name + ")" : "");
+      const what = placeOf(place) + (cause && causeNameOf(results, cause) !== part.name ? " (" + causeNameOf(results, cause) + ")" : "");
       return element("tr.place", { hidden: true },
         element("th", { scope: "row" }, what), element("td.n", {}, numberText(place.ns / 1e6, decimals)),
         element("td.n", {}, shareText(place.ns / step)));
@@ -283,7 +292,7 @@ addView("answer", ({ figure, results, data }) => {
     const name = element("span.part", {}, swatch(part.colour));
     if (places.length > 0) {
       const button = element("button.opens", { type: "button", "aria-expanded": "false" }, "▸ " + part.name);
-      const inPlaces = places[0].text ? " in " + shortened(places[0].text, 30) + (places.length > 1 ? " +" + (places.length - 1) : "") : "";
+      const inPlaces = placeOf(places[0]) ? " in " + shortened(placeOf(places[0]), 30) + (places.length > 1 ? " +" + (places.length - 1) : "") : "";
       button.addEventListener("click", () => {
         const opens = hidden.length > 0 && hidden[0].hidden;
         for (const row of hidden) row.hidden = !opens;
@@ -490,6 +499,7 @@ function capitalized(text) {
  * @param {string} name
  */
 function phaseColour(results, name) {
+  if (/^(forward|backward|recompute|evaluation|optimizer)$/.test(name)) return name;
   const exact = results.parts.find((part) => part.name === name && part.kind !== "idle");
   if (exact) return exact.colour;
   const inner = results.parts.find((part) => part.kind !== "idle" && (part.name.startsWith(name + ":") || part.key === "phase:" + name));

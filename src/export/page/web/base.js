@@ -5,7 +5,7 @@
 // that what one declares the later ones see. A view is one file: it calls addView() with the name of its section.
 
 /** @typedef {{key: string, name: string, kind: string, colour: string}} Part */
-/** @typedef {{key: string, name: string, part: number}} Cause */
+/** @typedef {{key: string, name: string, part: number | null}} Cause */
 /** @typedef {{text: string, cause: number, ns: number, pieces: number, longest_ns: number}} IdlePlace */
 /** @typedef {{part: number, ns: number, places?: IdlePlace[]}} PartTime */
 /** @typedef {{what: string, place: string, line?: string, code?: string, cost_ns: number, count: number,

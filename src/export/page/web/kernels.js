@@ -191,8 +191,7 @@ addView("kernels", ({ figure, results, data }) => {
   const rows = () => [["kernel", "class", "launches " + perStep, "mean us", "shortest us", "median us", "longest us", "ms " + perStep, "share of kernel time", "launched in"],
     ...fittingRows().map((row) => [row.name, row.class, String(row.launches), (row.mean_ns / 1e3).toFixed(3), (row.min_ns / 1e3).toFixed(3), (row.median_ns / 1e3).toFixed(3),
       (row.max_ns / 1e3).toFixed(3), (row.ns / 1e6).toFixed(6), row.share.toFixed(6), phaseTexts(row)])];
-  const summary = numberText(kernels.count, 0) + " different kernels, " + countText(kernels.launches) + " launches " + perStep + ". Time is GPU time " + perStep + ", added over kernels that ran at once.";
-  figure.append(element("p.labels", {}, summary), element("div.controls", {}, search, filters), holder,
+  figure.append(element("div.controls", {}, search, filters), holder,
     element("div.actions", {}, copyButton("kernels", rows)));
   draw();
   return {

@@ -48,7 +48,7 @@ addView("lines", ({ figure, results, data }) => {
     const body = element("tbody", {}, ...rows.slice(0, shown).map((row) => element("tr", {},
       element("th", { scope: "row" }, element("span.mono", {}, row.line), row.code ? element("div.in", {}, row.code) : null,
         row.stack ? element("details", {}, element("summary.in", {}, "called from"), element("pre.mono", {}, row.stack)) : null),
-      element("td", {}, element("span.part", {}, swatch(causeColour(row)), row.cause)),
+      element("td", {}, element("span.part", {}, swatch(causeColour(row)), causeNameOf(results, results.causes.find((each) => each.key === row.cause_key)))),
       element("td.n.hide-narrow", {}, countText(row.count)), element("td.n.hide-narrow", {}, numberText(row.longest_ns / 1e6, decimals)),
       element("td.n", {}, numberText(row.ns / 1e6, decimals)))));
     holder.replaceChildren(element("table.line-table", {}, element("caption.unseen", {}, "Lines of the program"), head, body));
@@ -83,7 +83,18 @@ addView("lines", ({ figure, results, data }) => {
  * @param {Cause} cause
  */
 function causeColourOf(results, cause) {
-  if (cause.key === "latency") return "latency";
-  if (cause.key === "blocking_copy") return "blocking_copy";
-  return results.parts[cause.part]?.colour ?? "other_idle";
+  /** @type {Object<string, string>} */
+  const own = { latency: "latency", blocking_copy: "blocking_copy", loader: "data" };
+  return own[cause.key] ?? results.parts[cause.part ?? -1]?.colour ?? "other_idle";
+}
+
+/**
+ * The name of a cause: that of its part, whose word all views have, but for those that are finer.
+ * @param {Results} results
+ * @param {Cause | undefined} cause
+ */
+function causeNameOf(results, cause) {
+  if (!cause) return "not known";
+  const isFiner = ["latency", "blocking_copy", "loader", "other_gpu", "not_started", "queued"].includes(cause.key);
+  return isFiner ? cause.name : results.parts[cause.part ?? -1]?.name ?? cause.name;
 }

@@ -220,7 +220,7 @@ async function startPage() {
   addPrinting();
   markCurrentView();
   followAddress(true);
-  document.documentElement.dataset.ready = "true";
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 
 startPage().catch((error) => console.error(error));

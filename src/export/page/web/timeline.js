@@ -135,8 +135,8 @@ addView("timeline", ({ figure, results, data }) => {
   function sliceText(lane, index) {
     const many = lane.count?.[index] ?? 1;
     if (many > 1) return many + (lane.kind === "stream" ? " kernels" : lane.kind === "calls" ? " calls" : lane.kind === "gaps" ? " gaps" : " ranges");
-    if (lane.kind === "gaps") return results.causes[lane.cause?.[index] ?? -1]?.name ?? "not known";
-    return step?.data.strings[lane.name[index]] ?? "";
+    if (lane.kind === "gaps") return causeNameOf(results, results.causes[lane.cause?.[index] ?? -1]);
+    return (step?.data.strings[lane.name[index]] ?? "").replace(/^prof\.modules:/, "");
   }
 
   /** @param {number} ns */
@@ -520,7 +520,7 @@ addView("timeline", ({ figure, results, data }) => {
       if (lane.kind === "gaps") {
         for (const index of new Set(lane.cause ?? [])) {
           const cause = results.causes[index];
-          if (cause) seen.set(cause.name, causeColourOf(results, cause));
+          if (cause) seen.set(causeNameOf(results, cause), causeColourOf(results, cause));
         }
       }
     }
@@ -590,7 +590,7 @@ addView("timeline", ({ figure, results, data }) => {
     }
     return made;
   };
-  figure.append(element("div.controls", {}, subtitle, element("div.end", {}, launching, choices.group, zooms)), wrap, say, legend, gapHolder,
+  figure.append(element("div.controls", {}, subtitle, element("div.end", {}, launching, choices.group, zooms)), wrap, legend, say, gapHolder,
     element("div.actions", {}, copyButton("timeline", rows), ...pictureButtons("timeline", () => canvas)));
   open(name, null, null).catch((error) => console.error(error));
 

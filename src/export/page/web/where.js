@@ -79,7 +79,8 @@ addView("where", ({ figure, results, data }) => {
       cell.append(...strip);
       cell.append(drawn("rect.ring", { x: x + 1, y: y + 1, width: Math.max(0, inner - 2), height: rowHeight - 4 }));
       const withTime = isRoot ? name : name + " " + time;
-      const text = textWidth(withTime) <= inner - 10 ? withTime : fittingText(name, inner - 10);
+      const brief = textWidth(name) <= inner - 10 ? name : name.split(": ")[0];
+      const text = textWidth(withTime) <= inner - 10 ? withTime : fittingText(brief, inner - 10);
       if (text) {
         const drawnText = drawn("text", { x: x + 5, y: y + (strip.length ? 14 : 16) }, text);
         if (colour && !isRoot) drawnText.style.fill = textColourOn(colourValue(colour));
