@@ -10,7 +10,7 @@ const { test } = require("node:test");
 const folder = path.resolve(__dirname, "../../src/export/page/web");
 const pure = ["formats.js", "colours.js", "address.js", "sets.js", "layout.js", "tables.js"];
 const names = [
-  "numberText", "millisecondDecimals", "roughMilliseconds", "shareText", "durationText", "countText", "plural", "valueText", "shortened",
+  "numberText", "stepTime", "kernelTime", "roughTime", "setTimeUnit", "unitText", "roughMilliseconds", "shareText", "durationText", "countText", "plural", "valueText", "shortened",
   "axisStep", "csvField", "csvText", "textColourOn", "luminance", "readAddress", "addressText", "gainOfSet", "bitsOf", "maskOfSelection",
   "columnLayout", "medianOf", "icicleLayout", "chainOf", "movedWindow", "slicePlaces", "firstEndingAfter", "visibleSlices",
 ];
@@ -28,8 +28,16 @@ test("numbers have commas, a true minus and no minus before zero", () => {
   assert.equal(page.numberText(0, 2, true), "0.00");
 });
 
-test("decimals follow the step's length", () => {
-  assert.deepEqual([100e6, 99e6, 10e6, 9.9e6, 1e5].map(page.millisecondDecimals), [1, 2, 2, 3, 3]);
+test("times of a step are in the page's unit", () => {
+  assert.equal(page.stepTime(24651000), "24.65");
+  assert.equal(page.roughTime(24651000) + page.unitText(), "24.7 ms");
+  page.setTimeUnit({ name: "us", ns: 1000, decimals: 1 });
+  assert.equal(page.stepTime(-20000, true) + page.unitText(), minus + "20.0 µs");
+  assert.equal(page.kernelTime(1234), "1.23");
+  page.setTimeUnit({ name: "ms", ns: 1e6, decimals: 3 });
+  assert.equal(page.kernelTime(1234567), "1.235");
+  page.setTimeUnit(undefined);
+  assert.equal(page.stepTime(1e6), "1.000");
 });
 
 test("sentences have three digits", () => {

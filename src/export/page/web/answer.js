@@ -43,7 +43,6 @@ addView("answer", ({ figure, results, data }) => {
   const findings = results.views.findings;
   const list = findings?.list ?? [];
   const step = answer.step_ns;
-  const decimals = millisecondDecimals(step);
   const perStep = answer.has_steps ? "a step" : "in all";
   const ofStep = answer.has_steps ? "of the step" : "of the time";
   const groups = groupsOf(results);
@@ -66,7 +65,7 @@ addView("answer", ({ figure, results, data }) => {
    * @param {number} most
    */
   function range(least, most) {
-    const [low, high] = [roughMilliseconds(least), roughMilliseconds(most)];
+    const [low, high] = [roughTime(least), roughTime(most)];
     return low === high ? low : "between " + low + " and " + high;
   }
 
@@ -85,7 +84,7 @@ addView("answer", ({ figure, results, data }) => {
     const right = x(step);
     let top = 0;
     if (isNarrow) {
-      put(drawn("text", { x: 0, y: 12 }, "now " + roughMilliseconds(step) + " ms " + perStep));
+      put(drawn("text", { x: 0, y: 12 }, "now " + roughTime(step) + unitText() + " " + perStep));
       top = 18;
     }
     // Names of the groups above the bar; one that has no room is moved, and left out if there is none at all.
@@ -94,7 +93,7 @@ addView("answer", ({ figure, results, data }) => {
     for (const group of groups) {
       const from = x(at);
       at += group.ns;
-      brackets.push({ from, to: x(at), text: group.short + " " + numberText(group.ns / 1e6, decimals) + " ms" });
+      brackets.push({ from, to: x(at), text: group.short + " " + stepTime(group.ns) + unitText() });
     }
     let taken = width + 1;
     const placed = brackets
@@ -125,10 +124,10 @@ addView("answer", ({ figure, results, data }) => {
         if (wide <= 0) continue;
         const segment = drawn("rect", { x: from, y: barTop, width: Math.max(0.5, wide - (wide > 3 ? 1 : 0)), height: 34 });
         segment.style.fill = colourStyle(part.colour);
-        const text = part.name + ": " + numberText(entry.ns / 1e6, decimals) + " ms, " + shareText(entry.ns / step) + " " + ofStep;
+        const text = part.name + ": " + stepTime(entry.ns) + unitText() + ", " + shareText(entry.ns / step) + " " + ofStep;
         segment.append(drawn("title", {}, text));
         put(segment);
-        const name = textWidth(part.name) <= wide - 14 ? part.name : "";
+        const name = [part.name, part.name.split(": ")[0]].find((text) => textWidth(text) <= wide - 14) ?? "";
         if (name) {
           const label = drawn("text", { x: from + 7, y: barTop + 21 }, name);
           label.style.fill = textColourOn(colourValue(part.colour));
@@ -141,7 +140,7 @@ addView("answer", ({ figure, results, data }) => {
     if (!isNarrow) {
       put(
         drawn("text", { x: labelWidth - 14, y: barTop + 21, "text-anchor": "end" }, answer.has_steps ? "mean step, now" : "recorded"),
-        drawn("text.big", { x: right + 9, y: barTop + 22 }, roughMilliseconds(step) + " ms"),
+        drawn("text.big", { x: right + 9, y: barTop + 22 }, roughTime(step) + unitText()),
       );
     }
     top = barTop + 34;
@@ -150,7 +149,7 @@ addView("answer", ({ figure, results, data }) => {
       const { gain, shortest, longest: atMost } = outcome();
       top += isNarrow ? 8 : 14;
       if (isNarrow) {
-        put(drawn("text", { x: 0, y: top + 12 }, "with the ticked changes, at best " + range(shortest, atMost) + " ms"));
+        put(drawn("text", { x: 0, y: top + 12 }, "with the ticked changes, at best " + range(shortest, atMost) + unitText()));
         top += 18;
       }
       const solid = drawn("rect", { x: x(0), y: top, width: Math.max(1, x(atMost) - x(0)), height: 24 });
@@ -164,21 +163,22 @@ addView("answer", ({ figure, results, data }) => {
       if (right - x(atMost) > 1) {
         put(drawn("rect.ghost", { x: x(atMost), y: top, width: right - x(atMost), height: 24 }));
       }
-      const saves = "saves at best " + range(gain.least, gain.most) + " ms (" + shareText(gain.most / step) + ")";
+      const saves = "saves at best " + range(gain.least, gain.most) + unitText() + " (" + shareText(gain.most / step) + ")";
       if (gain.most > 0 && textWidth(saves) < right - x(atMost) - 12) {
         put(drawn("text.muted", { x: (x(atMost) + right) / 2, y: top + 16, "text-anchor": "middle" }, saves));
       }
       if (!isNarrow) {
         put(
           drawn("text", { x: labelWidth - 14, y: top + 16, "text-anchor": "end" }, "with ticked changes"),
-          drawn("text.big", { x: right + 9, y: top + 17 }, (gain.least < gain.most ? "≥ " : "") + roughMilliseconds(shortest) + " ms"),
+          drawn("text.big", { x: right + 9, y: top + 17 }, (gain.least < gain.most ? "≥ " : "") + roughTime(shortest) + unitText()),
         );
       }
       top += 24;
     }
     top = drawTicks(put, x, top, { isNarrow, labelWidth, plot, longest, width });
-    const summary = groups.map((group) => group.title + " " + numberText(group.ns / 1e6, decimals) + " ms").join(", ");
-    const name = "The mean step takes " + roughMilliseconds(step) + " ms: " + summary;
+    const summary = groups.map((group) => group.title + " " + stepTime(group.ns) + unitText()).join(", ");
+    const name = "The mean step takes " + roughTime(step) + unitText() + ": " + summary;
+    bars.style.minHeight = top + "px";
     bars.replaceChildren(drawn("svg", { width, height: top, viewBox: `0 0 ${width} ${top}`, role: "img", "aria-label": name }, ...items));
   }
 
@@ -200,8 +200,8 @@ addView("answer", ({ figure, results, data }) => {
       }
     }
     const beyond = lengths.filter((length) => length > longest).length;
-    let text = roughMilliseconds(answer.min_ns) + " to " + roughMilliseconds(answer.max_ns) + " ms, median " +
-      roughMilliseconds(answer.median_ns) + ", mean " + roughMilliseconds(step);
+    let text = roughTime(answer.min_ns) + " to " + roughTime(answer.max_ns) + unitText() + ", median " +
+      roughTime(answer.median_ns) + ", mean " + roughTime(step);
     if (beyond > 0) text += "; " + beyond + " beyond the right edge";
     const name = "each of " + plural(answer.steps, "step");
     if (isNarrow) {
@@ -226,7 +226,7 @@ addView("answer", ({ figure, results, data }) => {
     const median = x(Math.min(longest, answer.median_ns));
     const triangle = drawn("path", { d: `M${median - 4.5} ${base - 22}h9l-4.5 6z` });
     triangle.style.fill = "var(--text)";
-    triangle.append(drawn("title", {}, "median " + roughMilliseconds(answer.median_ns) + " ms"));
+    triangle.append(drawn("title", {}, "median " + roughTime(answer.median_ns) + unitText()));
     put(triangle);
     if (!isNarrow) {
       const long = textWidth(text);
@@ -239,30 +239,30 @@ addView("answer", ({ figure, results, data }) => {
 
   // The budget.
   /** @type {string[][]} */
-  const budgetRows = [["part", "ms " + perStep, "share " + ofStep]];
+  const budgetRows = [["part", unitName() + " " + perStep, "share " + ofStep]];
   function budget() {
     const body = element("tbody");
     for (const group of groups) {
       body.append(
         element("tr.group", {}, element("th", { scope: "rowgroup" }, termNode(group.title, groupTerms[group.key])),
-          element("td.n", {}, numberText(group.ns / 1e6, decimals)), element("td.n", {}, shareText(group.ns / step))),
+          element("td.n", {}, stepTime(group.ns)), element("td.n", {}, shareText(group.ns / step))),
       );
-      budgetRows.push([group.title, numberText(group.ns / 1e6, decimals), shareText(group.ns / step)]);
+      budgetRows.push([group.title, stepTime(group.ns), shareText(group.ns / step)]);
       const parts = group.key === "idle" ? group.parts.slice().sort((a, b) => b.ns - a.ns) : group.parts;
       for (const entry of parts) {
-        budgetRows.push([results.parts[entry.part].name, numberText(entry.ns / 1e6, decimals), shareText(entry.ns / step)]);
+        budgetRows.push([results.parts[entry.part].name, stepTime(entry.ns), shareText(entry.ns / step)]);
         if (entry.ns / step >= 0.0005) body.append(...budgetPart(entry));
       }
     }
     body.append(
       element("tr.sum", {}, element("th", { scope: "row" }, answer.has_steps ? "mean step" : "all"),
-        element("td.n", {}, numberText(step / 1e6, decimals)), element("td.n", {}, shareText(1))),
+        element("td.n", {}, stepTime(step)), element("td.n", {}, shareText(1))),
     );
     return element("table.budget", {},
       element("caption.unseen", {}, "Where the mean step goes"),
       element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, answer.has_steps ? "where a mean step goes" : "where the time goes"),
-        element("th.n", { scope: "col" }, "ms " + perStep), element("th.n", { scope: "col" }, ofStep))),
+        element("th.n", { scope: "col" }, unitName() + " " + perStep), element("th.n", { scope: "col" }, ofStep))),
       body);
   }
 
@@ -286,13 +286,13 @@ addView("answer", ({ figure, results, data }) => {
       const cause = results.causes[place.cause];
       const what = placeOf(place) + (cause && causeNameOf(results, cause) !== part.name ? " (" + causeNameOf(results, cause) + ")" : "");
       return element("tr.place", { hidden: true },
-        element("th", { scope: "row" }, what), element("td.n", {}, numberText(place.ns / 1e6, decimals)),
+        element("th", { scope: "row" }, what), element("td.n", {}, stepTime(place.ns)),
         element("td.n", {}, shareText(place.ns / step)));
     });
     const name = element("span.part", {}, swatch(part.colour));
-    if (places.length > 0) {
+    if (places.length > 1 || (places.length === 1 && placeOf(places[0]) !== "")) {
       const button = element("button.opens", { type: "button", "aria-expanded": "false" }, "▸ " + part.name);
-      const inPlaces = placeOf(places[0]) ? " in " + shortened(placeOf(places[0]), 30) + (places.length > 1 ? " +" + (places.length - 1) : "") : "";
+      const inPlaces = placeOf(places[0]) ? " " + inPlace(shortened(placeOf(places[0]), 30)) + (places.length > 1 ? " +" + (places.length - 1) : "") : "";
       button.addEventListener("click", () => {
         const opens = hidden.length > 0 && hidden[0].hidden;
         for (const row of hidden) row.hidden = !opens;
@@ -305,7 +305,7 @@ addView("answer", ({ figure, results, data }) => {
     }
     return [
       element("tr", { "data-part": part.key }, element("th", { scope: "row" }, name),
-        element("td.n", {}, numberText(entry.ns / 1e6, decimals)), element("td.n.weak", {}, shareText(entry.ns / step))),
+        element("td.n", {}, stepTime(entry.ns)), element("td.n.weak", {}, shareText(entry.ns / step))),
       ...hidden,
     ];
   }
@@ -318,15 +318,15 @@ addView("answer", ({ figure, results, data }) => {
     const body = element("tbody");
     for (const row of kernels.rows.slice(0, 6)) {
       body.append(element("tr", {},
-        element("td", {}, element("span.name", {}, swatch(phaseColour(results, row.phases[0]?.[0] ?? "")),
+        element("td", {}, element("span.name", {}, swatch(row.class === "communication" ? row.class : phaseColour(results, row.phases[0]?.[0] ?? "")),
           element("span.mono", { title: shortened(row.name, 400) }, row.short))),
-        element("td.n", {}, numberText(row.ns / 1e6, decimals)), element("td.n.weak", {}, shareText(row.share))));
+        element("td.n", {}, stepTime(row.ns)), element("td.n.weak", {}, shareText(row.share))));
     }
     return element("div.kernels-short", {},
       element("table.budget.fixed", {},
         element("caption.unseen", {}, "Largest kernels"),
         element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "largest kernels"),
-          element("th.n", { scope: "col" }, "ms " + perStep), element("th.n", { scope: "col" }, "of kernel time"))),
+          element("th.n", { scope: "col" }, unitName() + " " + perStep), element("th.n", { scope: "col" }, "of kernel time"))),
         body),
       element("p.hint", {}, element("a", { href: "#kernels" }, "All " + plural(kernels.count, "kernel"))));
   }
@@ -344,8 +344,8 @@ addView("answer", ({ figure, results, data }) => {
     if (count === 0) {
       outcomeText.append("Nothing is ticked.");
     } else {
-      outcomeText.append(count + " ticked: at best ", element("b", {}, range(shortest, longest) + " ms " + perStep), ", " +
-        range(gain.least, gain.most) + " ms (" + shareText(gain.most / step) + ") less");
+      outcomeText.append(count + " ticked: at best ", element("b", {}, range(shortest, longest) + unitText() + " " + perStep), ", " +
+        range(gain.least, gain.most) + unitText() + " (" + shareText(gain.most / step) + ") less");
     }
     boxes.forEach((box, index) => (box.checked = (mask & (1 << index)) !== 0));
     drawBars();
@@ -369,7 +369,7 @@ addView("answer", ({ figure, results, data }) => {
 
   /** @param {Finding} finding */
   function gainText(finding) {
-    return element("span.gain", {}, numberText(-finding.gain_ns / 1e6, decimals), element("span.share", {}, shareText(finding.gain_ns / step)));
+    return element("span.gain", {}, stepTime(-finding.gain_ns), element("span.share", {}, shareText(finding.gain_ns / step)));
   }
 
   /** @param {Finding} finding */
@@ -378,8 +378,7 @@ addView("answer", ({ figure, results, data }) => {
     if (places.length === 0) return "";
     const first = places[0].place || places[0].what;
     const more = Math.max(finding.place_count, places.length) - 1;
-    const inFirst = /^in /.test(first) ? first : "in " + first;
-    return inFirst + (more > 0 ? " and " + more + " more" : "");
+    return inPlace(first) + (more > 0 ? " and " + more + " more" : "");
   }
 
   /** @param {Finding[]} found of one rule */
@@ -401,10 +400,10 @@ addView("answer", ({ figure, results, data }) => {
     const whole = Math.max(...found.map((finding) => finding.steps));
     const counted = findings?.sampled || findings?.steps || 0;
     if (counted > 1) remarks.push(whole >= counted ? "in every step" : "in " + whole + " of " + counted + " steps");
+    if (first.changes_results) remarks.push("the results change");
     const why = first.title + (isOne ? "" : " and so on");
     const rest = element("div.rest", {},
       element("p.why-line", {}, [isOne ? why : "", ...remarks].filter(Boolean).join(" · ")));
-    if (first.changes_results) rest.append(element("p.why-line", {}, termNode("the results change", "results change")));
     if (first.brief) rest.append(element("p", {}, element("span.muted", {}, "Try: "), first.brief));
     rest.append(moreOf(found));
     block.append(rest);
@@ -424,10 +423,10 @@ addView("answer", ({ figure, results, data }) => {
     if (places.length > 0) {
       const body = element("tbody", {}, ...places.map((place) => element("tr", {},
         element("td", {}, place.what || place.place), element("td", {}, [place.line, place.code].filter(Boolean).join(" ")),
-        element("td.n", {}, numberText(place.cost_ns / 1e6, decimals)), element("td.n", {}, countText(place.count)))));
+        element("td.n", {}, stepTime(place.cost_ns)), element("td.n", {}, countText(place.count)))));
       details.append(element("table", {}, element("caption.unseen", {}, "Places"), element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, "place"), element("th", { scope: "col" }, "line"),
-        element("th.n", { scope: "col" }, "ms " + perStep), element("th.n", { scope: "col" }, "times " + perStep))), body));
+        element("th.n", { scope: "col" }, unitName() + " " + perStep), element("th.n", { scope: "col" }, "times " + perStep))), body));
     }
     return details;
   }
@@ -435,11 +434,11 @@ addView("answer", ({ figure, results, data }) => {
   function whatToChange() {
     const column = element("div.findings");
     if (!findings || findings.why) {
-      column.append(element("h3", {}, "What to change"), element("p.why", {}, findings?.why ?? "Findings were not looked for."));
+      column.append(element("h3", {}, "What to change"), element("p.why", {}, capitalized(findings?.why ?? "findings were not looked for.")));
       return column;
     }
     column.append(element("div.findings-head", {}, element("span", {}, "what to change"),
-      element("span", {}, termNode("gain, at best, ms " + perStep, "Possible gains"))));
+      element("span", {}, termNode("gain, at best, " + unitName() + " " + perStep, "Possible gains"))));
     const least = shareText(findings.least_share || 0.01).replace(".0", "");
     if (list.length === 0) {
       column.append(element("p.why", {}, "Nothing that libprof looks for would shorten a step by " + least + " or more."));
@@ -488,6 +487,11 @@ addView("answer", ({ figure, results, data }) => {
   };
 });
 
+/** @param {string} place "forward", "outside ranges" */
+function inPlace(place) {
+  return /^(in|outside) /.test(place) ? place : "in " + place;
+}
+
 /** @param {string} text */
 function capitalized(text) {
   return text === "" ? "" : text[0].toUpperCase() + text.slice(1);
@@ -500,6 +504,7 @@ function capitalized(text) {
  */
 function phaseColour(results, name) {
   if (/^(forward|backward|recompute|evaluation|optimizer)$/.test(name)) return name;
+  if (name === "data loader" || name === "data") return "data";
   const exact = results.parts.find((part) => part.name === name && part.kind !== "idle");
   if (exact) return exact.colour;
   const inner = results.parts.find((part) => part.kind !== "idle" && (part.name.startsWith(name + ":") || part.key === "phase:" + name));

@@ -45,7 +45,7 @@
  *             lanes: Lane[]}} Timeline */
 /** @typedef {{name: string, unit: string, first: number, median: number, last: number, count: number, time_ns: number[],
  *             value: number[]}} Counter */
-/** @typedef {{page: number, prof: string, run: {title: string, command: string, program: string, file: string,
+/** @typedef {{page: number, prof: string, unit?: {name: string, ns: number, decimals: number}, run: {title: string, command: string, program: string, file: string,
  *             gpus: {name: string, count: number}[], rank: number | null}, parts: Part[], causes: Cause[],
  *             views: Object<string, any>}} Results */
 

@@ -19,25 +19,61 @@ function numberText(value, decimals, signed = false) {
   return sign + grouped + (fraction ? "." + fraction : "");
 }
 
+/** The unit of all times a step: that of the first screen. */
+let timeUnit = { name: "ms", ns: 1e6, decimals: 2 };
+
+/** @param {{name: string, ns: number, decimals: number} | undefined} unit */
+function setTimeUnit(unit) {
+  if (unit) timeUnit = unit;
+}
+
+const unitName = () => (timeUnit.name === "us" ? "µs" : timeUnit.name);
+const unitText = () => " " + unitName();
+
 /**
- * How many decimals milliseconds have on a page whose step is this long.
- * @param {number} stepNs
+ * A time of a step, in the page's unit and with its decimals.
+ * @param {number} ns
+ * @param {boolean} [signed]
+ * @param {number} [more] decimals
  */
-function millisecondDecimals(stepNs) {
-  if (stepNs >= 100e6) return 1;
-  return stepNs >= 10e6 ? 2 : 3;
+function stepTime(ns, signed = false, more = 0) {
+  return numberText(ns / timeUnit.ns, timeUnit.decimals + more, signed);
 }
 
 /**
- * Milliseconds with three digits, as sentences have them: "24.7", "3.70", "0.416", "2,595".
+ * The same for kernels, which are shorter.
+ * @param {number} ns
+ */
+function kernelTime(ns) {
+  return stepTime(ns, false, timeUnit.decimals < 3 ? 1 : 0);
+}
+
+/**
+ * A time in the page's unit with three digits, as sentences have them.
+ * @param {number} ns
+ */
+function roughTime(ns) {
+  return threeDigits(ns / timeUnit.ns);
+}
+
+/**
+ * Three digits: "24.7", "3.70", "0.416", "2,595".
+ * @param {number} value
+ */
+function threeDigits(value) {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  // 99.96 is written as 100, not as 100.0.
+  const digits = Math.floor(Math.log10(Number(size.toPrecision(3)))) + 1;
+  return numberText(value, Math.min(3, Math.max(0, 3 - digits)));
+}
+
+/**
+ * Milliseconds with three digits.
  * @param {number} ns
  */
 function roughMilliseconds(ns) {
-  const ms = Math.abs(ns) / 1e6;
-  if (ms === 0) return "0";
-  // 99.96 is written as 100, not as 100.0.
-  const digits = Math.floor(Math.log10(Number(ms.toPrecision(3)))) + 1;
-  return numberText(ns / 1e6, Math.min(3, Math.max(0, 3 - digits)));
+  return threeDigits(ns / 1e6);
 }
 
 /**

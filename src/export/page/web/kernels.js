@@ -6,7 +6,6 @@ addView("kernels", ({ figure, results, data }) => {
   const kernels = data;
   /** @type {Answer} */
   const answer = results.views.answer;
-  const decimals = Math.min(3, millisecondDecimals(answer.step_ns) + 1);
   const perStep = answer.has_steps ? "a step" : "in all";
   const atFirst = 12;
   const more = 40;
@@ -23,7 +22,7 @@ addView("kernels", ({ figure, results, data }) => {
     { key: "name", title: "kernel" },
     { key: "launches", title: "launches " + perStep, number: true, narrow: true },
     { key: "mean", title: "mean, µs", number: true, narrow: true },
-    { key: "ns", title: "ms " + perStep, number: true },
+    { key: "ns", title: unitName() + " " + perStep, number: true },
     { key: "share", title: "of kernel time", number: true },
     { key: "phases", title: "launched in", isSortable: false, narrow: true },
   ];
@@ -65,7 +64,7 @@ addView("kernels", ({ figure, results, data }) => {
       }
       body.append(element("tr", {},
         element("td", {}, button), element("td.n.hide-narrow", {}, countText(row.launches)),
-        element("td.n.hide-narrow", {}, numberText(row.mean_ns / 1e3, 1)), element("td.n", {}, numberText(row.ns / 1e6, decimals)),
+        element("td.n.hide-narrow", {}, numberText(row.mean_ns / 1e3, 1)), element("td.n", {}, kernelTime(row.ns)),
         element("td.n.weak", {}, shareText(row.share)), element("td.hide-narrow", {}, bar, element("span.unseen", {}, phaseTexts(row)))));
       if (isOpen) body.append(element("tr", {}, element("td", { colspan: columns.length }, detail(row))));
     }
@@ -79,24 +78,24 @@ addView("kernels", ({ figure, results, data }) => {
       const next = Math.min(more, rows.length - shown);
       holder.append(element("p.more", {}, element("button.button", { type: "button", click: () => { shown += more; draw(); } }, "Show " + next + " more of " + rows.length)));
     } else if (kernels.rest?.count > 0 && query === "" && ofClass === "") {
-      holder.append(element("p.hint", {}, plural(kernels.rest.count, "more kernel") + ", " + numberText(kernels.rest.ns / 1e6, decimals) + " ms " + perStep + " together, are not on this page."));
+      holder.append(element("p.hint", {}, plural(kernels.rest.count, "more kernel") + ", " + kernelTime(kernels.rest.ns) + unitText() + " " + perStep + " together, are not on this page."));
     }
   }
 
   /** @param {KernelRow} row */
   function phaseTexts(row) {
-    return row.phases.map(([phase, ns]) => (phase || "no phase") + " " + numberText(ns / 1e6, decimals) + " ms").join(", ");
+    return row.phases.map(([phase, ns]) => (phase || "no phase") + " " + kernelTime(ns) + unitText()).join(", ");
   }
 
   /** @param {KernelRow} row */
   function detail(row) {
     const from = element("tbody", {}, ...row.from.map((place) => element("tr", {},
       element("th", { scope: "row" }, place.text, " ", element("span.in", {}, place.kind)),
-      element("td.n", {}, countText(place.launches)), element("td.n", {}, numberText(place.ns / 1e6, decimals)))));
+      element("td.n", {}, countText(place.launches)), element("td.n", {}, kernelTime(place.ns)))));
     const launched = element("div", {}, row.from.length === 0 ? element("p.why", {}, "It is not known what launches it.")
       : element("table", {}, element("caption.unseen", {}, "What launches this kernel"), element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, "launched in"), element("th.n", { scope: "col" }, "launches " + perStep),
-        element("th.n", { scope: "col" }, "ms " + perStep))), from));
+        element("th.n", { scope: "col" }, unitName() + " " + perStep))), from));
     return element("div.kernel-open", {},
       element("div.mono.whole", { tabindex: "0", role: "group", "aria-label": "The whole name" }, row.name),
       element("div.kernel-detail", {}, element("div", {}, histogram(row)), launched));
@@ -176,7 +175,7 @@ addView("kernels", ({ figure, results, data }) => {
   const filterButtons = new Map();
   const pressFilter = () => filterButtons.forEach((button, key) => button.setAttribute("aria-pressed", String(key === ofClass)));
   for (const each of classes.length > 1 ? classes : []) {
-    const button = element("button", { type: "button" }, each.name + " ", element("span.muted", {}, numberText(each.ns / 1e6, decimals) + " ms"));
+    const button = element("button", { type: "button" }, each.name + " ", element("span.muted", {}, kernelTime(each.ns) + unitText()));
     button.addEventListener("click", () => {
       ofClass = ofClass === each.key ? "" : each.key;
       shown = atFirst;
@@ -188,7 +187,7 @@ addView("kernels", ({ figure, results, data }) => {
     filters.append(button);
   }
   pressFilter();
-  const rows = () => [["kernel", "class", "launches " + perStep, "mean us", "shortest us", "median us", "longest us", "ms " + perStep, "share of kernel time", "launched in"],
+  const rows = () => [["kernel", "class", "launches " + perStep, "mean us", "shortest us", "median us", "longest us", unitName() + " " + perStep, "share of kernel time", "launched in"],
     ...fittingRows().map((row) => [row.name, row.class, String(row.launches), (row.mean_ns / 1e3).toFixed(3), (row.min_ns / 1e3).toFixed(3), (row.median_ns / 1e3).toFixed(3),
       (row.max_ns / 1e3).toFixed(3), (row.ns / 1e6).toFixed(6), row.share.toFixed(6), phaseTexts(row)])];
   figure.append(element("div.controls", {}, search, filters), holder,

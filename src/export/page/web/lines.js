@@ -6,7 +6,6 @@ addView("lines", ({ figure, results, data }) => {
   const all = data.rows ?? [];
   /** @type {Answer} */
   const answer = results.views.answer;
-  const decimals = millisecondDecimals(answer.step_ns);
   const perStep = answer.has_steps ? "a step" : "in all";
   let query = "";
   let order = { key: "ns", ascending: false };
@@ -16,8 +15,8 @@ addView("lines", ({ figure, results, data }) => {
   const columns = [
     { key: "line", title: "line" }, { key: "cause", title: "what happens there" },
     { key: "count", title: "times " + perStep, number: true, narrow: true },
-    { key: "longest", title: "longest, ms", number: true, narrow: true },
-    { key: "ns", title: "ms " + perStep, number: true },
+    { key: "longest", title: "longest, " + unitName(), number: true, narrow: true },
+    { key: "ns", title: unitName() + " " + perStep, number: true },
   ];
   /** @type {Object<string, (row: LineRow) => number | string>} */
   const keyOf = { line: (row) => row.line, cause: (row) => row.cause, count: (row) => row.count, longest: (row) => row.longest_ns, ns: (row) => row.ns };
@@ -49,8 +48,8 @@ addView("lines", ({ figure, results, data }) => {
       element("th", { scope: "row" }, element("span.mono", {}, row.line), row.code ? element("div.in", {}, row.code) : null,
         row.stack ? element("details", {}, element("summary.in", {}, "called from"), element("pre.mono", {}, row.stack)) : null),
       element("td", {}, element("span.part", {}, swatch(causeColour(row)), causeNameOf(results, results.causes.find((each) => each.key === row.cause_key)))),
-      element("td.n.hide-narrow", {}, countText(row.count)), element("td.n.hide-narrow", {}, numberText(row.longest_ns / 1e6, decimals)),
-      element("td.n", {}, numberText(row.ns / 1e6, decimals)))));
+      element("td.n.hide-narrow", {}, countText(row.count)), element("td.n.hide-narrow", {}, stepTime(row.longest_ns)),
+      element("td.n", {}, stepTime(row.ns)))));
     holder.replaceChildren(element("table.line-table", {}, element("caption.unseen", {}, "Lines of the program"), head, body));
     if (rows.length === 0) holder.append(element("p.why", {}, "No line has “" + shortened(query, 60) + "”."));
     if (rows.length > shown) {

@@ -198,6 +198,7 @@ function addPrinting() {
 async function startPage() {
   const results = /** @type {Results | null} */ (await embeddedData("results"));
   if (!results) return;
+  setTimeUnit(results.unit);
   readTerms(results);
   addTools();
   for (const maker of viewMakers) drawView(maker, results);

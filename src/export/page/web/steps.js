@@ -8,7 +8,6 @@ addView("steps", ({ figure, results, data }) => {
   const answer = results.views.answer;
   const unit = steps.unit_ns;
   const count = steps.count;
-  const decimals = millisecondDecimals(answer.step_ns);
   const isSingle = steps.per_column === 1;
   const lengthOf = (/** @type {number} */ i) => steps.length[i] * unit;
   const longestOf = (/** @type {number} */ i) => (steps.longest ? steps.longest[i] : steps.length[i]) * unit;
@@ -48,7 +47,7 @@ addView("steps", ({ figure, results, data }) => {
     const width = Math.floor(plot.clientWidth);
     if (width < 50) return;
     const left = 44;
-    const medianText = "median " + roughMilliseconds(answer.median_ns);
+    const medianText = "median " + roughTime(answer.median_ns);
     const right = textWidth(medianText) + 14;
     const height = 236;
     const base = 206;
@@ -59,14 +58,14 @@ addView("steps", ({ figure, results, data }) => {
     const layout = columnLayout(zoom.to - zoom.from, room);
     /** @type {SVGElement[]} */
     const items = [];
-    const tick = axisStep(limit / 1e6, 5);
+    const tick = axisStep(limit / timeUnit.ns, 5);
     const plotWidth = layout.columns * layout.pitch;
-    items.push(drawn("text.muted", { x: left - 8, y: 12, "text-anchor": "end" }, "ms"));
-    for (let ms = 0; ms <= limit / 1e6; ms += tick) {
-      const at = Math.round(y(ms * 1e6)) + 0.5;
+    items.push(drawn("text.muted", { x: left - 8, y: 12, "text-anchor": "end" }, unitName()));
+    for (let value = 0; value <= limit / timeUnit.ns; value += tick) {
+      const at = Math.round(y(value * timeUnit.ns)) + 0.5;
       items.push(drawn("path.axis", { d: `M${left} ${at}H${left + plotWidth}` }));
       const digits = Math.max(0, -Math.floor(Math.log10(tick)));
-      items.push(drawn("text.muted", { x: left - 8, y: at + 4, "text-anchor": "end" }, numberText(ms, digits)));
+      items.push(drawn("text.muted", { x: left - 8, y: at + 4, "text-anchor": "end" }, numberText(value, digits)));
     }
     columns = [];
     for (let column = 0; column < layout.columns; ++column) {
@@ -90,7 +89,7 @@ addView("steps", ({ figure, results, data }) => {
     plot.replaceChildren(drawing);
     const number = isSingle ? steps.number[picked] : longestNumber(picked);
     plot.setAttribute("aria-valuenow", String(picked));
-    plot.setAttribute("aria-valuetext", "step " + number + ", " + roughMilliseconds(longestOf(picked)) + " milliseconds");
+    plot.setAttribute("aria-valuetext", "step " + number + ", " + roughTime(longestOf(picked)) + unitText());
   }
 
   /**
@@ -163,7 +162,7 @@ addView("steps", ({ figure, results, data }) => {
   function axisLabels(left, y, pitch) {
     const shown = columns.length;
     const widest = textWidth(numberText(steps.number[Math.max(0, zoom.to - 1)] ?? 0, 0)) + 16;
-    const every = Math.max(1, Math.round(axisStep(shown, Math.max(1, (shown * pitch) / Math.max(widest, 40)))));
+    const every = Math.max(1, Math.round(axisStep(shown, Math.max(1, (shown * pitch) / Math.max(widest, 24)))));
     const made = [];
     for (let column = 0; column < shown; ++column) {
       const number = steps.number[columns[column].from];
@@ -191,7 +190,7 @@ addView("steps", ({ figure, results, data }) => {
     detail.replaceChildren();
     if (!steps.counted[picked]) {
       const left = steps.left_out.find((step) => step.number === number);
-      detail.append(element("h3", {}, "Step " + numberText(number, 0) + " takes " + roughMilliseconds(length) + " ms and is left out" +
+      detail.append(element("h3", {}, "Step " + numberText(number, 0) + " takes " + roughTime(length) + unitText() + " and is left out" +
         (left?.why ? ": " + left.why : "")));
       detail.append(hint());
       return;
@@ -199,10 +198,10 @@ addView("steps", ({ figure, results, data }) => {
     const which = picked === slowest ? ", the slowest," : isMedian(picked) ? ", the median," : "";
     const name = isMean ? "The " + steps.per_column + " steps from " + numberText(number, 0) + " take " : "Step " + numberText(number, 0) + which + " takes ";
     const difference = length - answer.median_ns;
-    const rough = roughMilliseconds(Math.abs(difference));
+    const rough = roughTime(Math.abs(difference));
     const than = Math.abs(difference) < answer.median_ns * 0.001 || rough === "0" ? ": as the median"
       : ": " + rough + (difference > 0 ? " more" : " less") + " than the median";
-    detail.append(element("h3", {}, name + roughMilliseconds(length) + " ms" + (isMean ? " in the mean" : "") + than));
+    detail.append(element("h3", {}, name + roughTime(length) + unitText() + (isMean ? " in the mean" : "") + than));
     const rows = Array.from(parts, ([part, ns]) => ({ part, ns, median: mediansOfParts.get(part) ?? 0, difference: ns - (mediansOfParts.get(part) ?? 0) }))
       .filter((row) => row.ns > 0 || row.median > 0)
       .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
@@ -215,13 +214,13 @@ addView("steps", ({ figure, results, data }) => {
       bar.style.background = colourStyle(results.parts[row.part].colour);
       return element("tr", {},
         element("th", { scope: "row" }, element("span.part", {}, swatch(results.parts[row.part].colour), results.parts[row.part].name)),
-        element("td.n", {}, numberText(row.ns / 1e6, decimals)), element("td.n", {}, numberText(row.median / 1e6, decimals)),
-        element("td", {}, element("span.difference", {}, bar, numberText(row.difference / 1e6, decimals, true))));
+        element("td.n", {}, stepTime(row.ns)), element("td.n", {}, stepTime(row.median)),
+        element("td", {}, element("span.difference", {}, bar, stepTime(row.difference, true))));
     }));
     detail.append(element("table", {}, element("caption.unseen", {}, "The picked step beside the median of each part"),
       element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "part"),
         element("th.n", { scope: "col" }, isMean ? "these steps" : "step " + numberText(number, 0)),
-        element("th.n", { scope: "col" }, "median"), element("th", { scope: "col" }, "difference, ms"))), body));
+        element("th.n", { scope: "col" }, "median"), element("th", { scope: "col" }, "difference, " + unitName()))), body));
     if (embedded.has(number)) {
       detail.append(element("p.hint", {}, element("a", { href: "#timeline=" + embedded.get(number) }, "Show this step in time")));
     }
@@ -238,7 +237,7 @@ addView("steps", ({ figure, results, data }) => {
     const perBar = columns.length ? steps.per_column * (columns[0].to - columns[0].from) : 1;
     if (perBar > 1) text = "Each column is the mean of " + perBar + " steps; the dark mark above it is the longest of them.";
     if (steps.left_out.length > 0) {
-      const names = steps.left_out.slice(0, 4).map((step) => "step " + numberText(step.number, 0) + ", " + roughMilliseconds(step.length_ns) + " ms" +
+      const names = steps.left_out.slice(0, 4).map((step) => "step " + numberText(step.number, 0) + ", " + roughTime(step.length_ns) + unitText() +
         (step.why ? " (" + step.why + ")" : ""));
       const more = steps.left_out_count - names.length;
       text += " Dashed: left out of all figures (" + names.join("; ") + (more > 0 ? " and " + more + " more" : "") + ").";

@@ -183,7 +183,8 @@ addView("timeline", ({ figure, results, data }) => {
     const left = plotLeft();
     pen.fillStyle = colour("--muted");
     const indent = lane.kind === "calls" && left > 0 ? 10 : 0;
-    if (left > 0) pen.fillText(fittingText(lane.label, left - 10 - indent), indent, lane.y + lane.height / 2 + 0.5);
+    const brief = textWidth(lane.label) <= left - 10 - indent ? lane.label : lane.label.replace(/(,| \()(?!.*\1).*$/, "");
+    if (left > 0) pen.fillText(fittingText(brief, left - 10 - indent), indent, lane.y + lane.height / 2 + 0.5);
     else pen.fillText(fittingText(lane.label, width - 4), 0, lane.y - 7);
   }
 
@@ -236,14 +237,14 @@ addView("timeline", ({ figure, results, data }) => {
     }
     for (const lane of step.lanes) {
       if (lane.kind !== "stream" && lane.kind !== "gaps") continue;
-      visibleSlices(lane.from, lane.to, whole.from, whole.to, width, (index, x, wide) => {
+      visibleSlices(lane.from, lane.to, 0, step.data.length_ns, width, (index, x, wide) => {
         pen.fillStyle = sliceColour(lane, index);
         pen.fillRect(left + x, 1, Math.max(1, wide), overviewHeight);
       });
     }
-    const perNs = width / (whole.to - whole.from);
-    const from = left + Math.max(0, (shown.from - whole.from) * perNs);
-    const to = left + Math.min(width, (shown.to - whole.from) * perNs);
+    const perNs = width / step.data.length_ns;
+    const from = left + Math.max(0, Math.min(width, shown.from * perNs));
+    const to = left + Math.max(0, Math.min(width, shown.to * perNs));
     if (to - from < width - 1) {
       pen.fillStyle = colour("--page");
       pen.globalAlpha = 0.65;
@@ -488,7 +489,7 @@ addView("timeline", ({ figure, results, data }) => {
   }, { passive: false });
   /** @param {number} x */
   function centreAt(x) {
-    const time = whole.from + ((x - plotLeft()) / plotWidth()) * (whole.to - whole.from);
+    const time = ((x - plotLeft()) / plotWidth()) * (step?.data.length_ns ?? 1);
     moveWindow(1, shown.from, time - (shown.from + shown.to) / 2);
   }
 
@@ -573,7 +574,7 @@ addView("timeline", ({ figure, results, data }) => {
     if (!host) return;
     shown = movedWindow({ from: host[0], to: host[1] }, whole, 1, host[0], 0, 2000);
     select(null);
-  } }, "Show its launching");
+  } }, "Show when the CPU launched it");
   const zooms = element("div.switch", { role: "group", "aria-label": "Zoom" },
     element("button", { type: "button", "aria-label": "Zoom in", click: () => moveWindow(0.5, zoomAround()) }, "+"),
     element("button", { type: "button", "aria-label": "Zoom out", click: () => moveWindow(2, zoomAround()) }, minusSign),

@@ -6,7 +6,6 @@ addView("where", ({ figure, results, data }) => {
   const where = data;
   /** @type {Answer} */
   const answer = results.views.answer;
-  const decimals = millisecondDecimals(answer.step_ns);
   const total = (/** @type {number[] | null} */ times) => (times ? times.reduce((sum, ns) => sum + ns, 0) : 0);
   const hasGpu = total(where.nodes.gpu_ns) > 0;
   const hasHost = (where.nodes.children ?? []).some((node) => total(node.host_ns) > 0);
@@ -63,19 +62,19 @@ addView("where", ({ figure, results, data }) => {
       const whole = root.path === "" ? below : below === "" ? root.path : root.path + "/" + below;
       const y = level * rowHeight;
       const ns = sizeOf(node);
-      const time = numberText(ns / 1e6, decimals);
+      const time = stepTime(ns);
       const isRoot = whole === "";
-      const name = isRoot ? "step: " + time + " ms " + (by === "gpu" ? "of GPU work" : "of the CPU") : labelOf(node);
+      const name = isRoot ? "step: " + time + unitText() + " " + (by === "gpu" ? "of GPU work" : "of the CPU") : labelOf(node);
       const isHit = needle !== "" && node.name.toLowerCase().includes(needle);
       const tag = "g.cell" + (needle !== "" ? (isHit ? ".is-hit" : ".is-dim") : "");
-      const label = labelOf(node) + ", " + time + " ms a step, " + shareText(ns / Math.max(1, where.step_ns)) + " of the step";
+      const label = labelOf(node) + ", " + time + unitText() + " a step, " + shareText(ns / Math.max(1, where.step_ns)) + " of the step";
       const cell = drawn(tag, { role: "button", tabindex: index === focused ? "0" : "-1", "aria-label": label });
       const inner = Math.max(0.6, wide - (wide > 4 ? 1 : 0));
       const colour = colourOf(node);
       const body = drawn("rect.body", { x, y, width: inner, height: rowHeight - 2 });
       if (colour && !isRoot) body.style.fill = colourStyle(colour);
       cell.append(body);
-      const strip = colour ? [] : stripOf(node, x, y + rowHeight - 7, inner);
+      const strip = colour ? [] : stripOf(node, whole, x, y + rowHeight - 7, inner);
       cell.append(...strip);
       cell.append(drawn("rect.ring", { x: x + 1, y: y + 1, width: Math.max(0, inner - 2), height: rowHeight - 4 }));
       const withTime = isRoot ? name : name + " " + time;
@@ -106,16 +105,17 @@ addView("where", ({ figure, results, data }) => {
   /**
    * Forward and backward as a strip, so that both sides of a module stay together.
    * @param {TreeNode} node
+   * @param {string} place its path
    * @param {number} x
    * @param {number} y
    * @param {number} width
    */
-  function stripOf(node, x, y, width) {
+  function stripOf(node, place, x, y, width) {
     if (node.kind === "step") return [];
     const values = times(node);
     const sum = total(values);
     if (!values || sum <= 0) return [];
-    const colours = sideColours;
+    const colours = coloursIn(place);
     let at = x;
     return values.map((ns, index) => {
       const part = drawn("rect", { x: at, y, width: (ns / sum) * width, height: 5 });
@@ -124,7 +124,15 @@ addView("where", ({ figure, results, data }) => {
       return part;
     });
   }
-  const sideColours = ["forward", "backward", "other"];
+
+  /**
+   * Colours of forward, backward and others: inside of a phase others are that phase.
+   * @param {string} place a path
+   */
+  function coloursIn(place) {
+    const phase = (where.nodes.children ?? []).find((node) => place === node.name || place.startsWith(node.name + "/"));
+    return ["forward", "backward", (phase && colourOf(phase)) || "other"];
+  }
 
   /** @param {{node: TreeNode, path: string}[]} chain */
   function drawChain(chain) {
@@ -195,16 +203,16 @@ addView("where", ({ figure, results, data }) => {
       const head = element("th", { scope: "row" }, name);
       head.style.paddingLeft = Math.min(10, row.depth) * 16 + "px";
       return element("tr", {}, head,
-        element("td.n", {}, hasGpu ? numberText(total(row.node.gpu_ns) / 1e6, decimals) : ""),
-        element("td.n", {}, row.node.host_ns ? numberText(total(row.node.host_ns) / 1e6, decimals) : ""),
-        element("td.bars", {}, twoBars(row.node, longest)));
+        element("td.n", {}, hasGpu ? stepTime(total(row.node.gpu_ns)) : ""),
+        element("td.n", {}, row.node.host_ns ? stepTime(total(row.node.host_ns)) : ""),
+        element("td.bars", {}, twoBars(row.node, row.path, longest)));
     }));
     const table = element("table.tree-table", {},
       element("caption.unseen", {}, "Parts of the program by time a step"),
       element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, query ? "parts whose name has “" + shortened(query, 40) + "”" : showsAll ? "all parts" : "largest parts"),
-        element("th.n", { scope: "col" }, termNode("GPU", "busy"), ", ms"), element("th.n", { scope: "col" }, termNode("CPU"), ", ms"),
-        element("th.bars", { scope: "col" }, "GPU above, CPU below, of a step of " + roughMilliseconds(where.step_ns) + " ms"))),
+        element("th.n", { scope: "col" }, termNode("GPU", "busy"), ", " + unitName()), element("th.n", { scope: "col" }, termNode("CPU"), ", " + unitName()),
+        element("th.bars", { scope: "col" }, "GPU above, CPU below, of a step of " + roughTime(where.step_ns) + unitText()))),
       body);
     holder.replaceChildren(table);
     if (rows.length === 0) holder.append(element("p.why", {}, query ? "No part's name has “" + shortened(query, 60) + "”." : "Nothing lies inside."));
@@ -212,9 +220,10 @@ addView("where", ({ figure, results, data }) => {
 
   /**
    * @param {TreeNode} node
+   * @param {string} place its path
    * @param {number} longest
    */
-  function twoBars(node, longest) {
+  function twoBars(node, place, longest) {
     const own = colourOf(node);
     const bars = element("div.two-bars", { "aria-hidden": "true" });
     for (const values of [node.gpu_ns, node.host_ns]) {
@@ -223,7 +232,7 @@ addView("where", ({ figure, results, data }) => {
         if (ns <= 0) return;
         const piece = element("i");
         piece.style.width = (ns / longest) * 100 + "%";
-        piece.style.background = colourStyle(own ?? sideColours[index]);
+        piece.style.background = colourStyle(own ?? coloursIn(place)[index]);
         bar.append(piece);
       });
       bars.append(bar);
@@ -251,7 +260,7 @@ addView("where", ({ figure, results, data }) => {
     if (hadFocus) focusCell(0);
     setAddress("where", path, settings());
     const node = chainOf(where.nodes, path)?.at(-1)?.node;
-    if (node) announce((path === "" ? "the whole step" : labelOf(node)) + ", " + numberText(sizeOf(node) / 1e6, decimals) + " ms a step");
+    if (node) announce((path === "" ? "the whole step" : labelOf(node)) + ", " + stepTime(sizeOf(node)) + unitText() + " a step");
   }
   /** @param {number} index */
   function focusCell(index) {
