@@ -63,6 +63,7 @@ def pages():
     make("ddp", captures / "h200_ddp.0.prof")
     make("job", captures / "h200_ddp.0.prof", captures / "h200_ddp.1.prof")
     make("hostile", hostile_trace(pathlib.Path(FOLDER.name) / "hostile.json"))
+    make("long", long_trace(pathlib.Path(FOLDER.name) / "long.json"))
     make("without_gpu", trace_without_gpu(pathlib.Path(FOLDER.name) / "cpu.json"))
     return made
 
@@ -80,6 +81,23 @@ def hostile_trace(path):
         trace.call("cudaDeviceSynchronize", at, at + 20)
         trace.step(step, begin, at + 21)
         at += 25
+    return trace.write(path)
+
+
+MANY_STEPS, SLOW_STEP = 6000, 4321
+
+
+def long_trace(path):
+    """Many steps of 3 ms, one of which takes 60 ms more."""
+    trace = TorchTrace()
+    at = 0.0
+    for step in range(MANY_STEPS):
+        trace.range("forward", at + 10, at + 900)
+        trace.kernel(at + 100, at + 2500 + step % 7, at + 20)
+        trace.call("cudaDeviceSynchronize", at + 910, at + 2600)
+        end = at + 3000 + (60000 if step == SLOW_STEP else 0)
+        trace.step(step, at, end - 1)
+        at = end
     return trace.write(path)
 
 
@@ -360,6 +378,18 @@ class Interactions(PageTest):
             name = results["parts"][column["part"]]["name"]
             if name in shown:
                 self.assertAlmostEqual(shown[name], column["time"][index] * steps["unit_ns"] / 1e6, delta=0.006)
+
+    def test_one_slow_step_among_many_is_seen(self):
+        self.open("long")
+        self.assertIn(f"Step {SLOW_STEP:,}, the slowest", self.text("#steps .steps-detail h3"))
+        self.assertFalse([text for text in self.texts("#steps svg text") if "NaN" in text])
+        # The bars fill the width that they have.
+        edges = self.run_js("const r = [...document.querySelectorAll('.steps-plot rect')].filter(e => e.style.fill.includes('--forward')).map(e => e.getBoundingClientRect()); const s = document.querySelector('.steps-plot').getBoundingClientRect(); return [Math.min(...r.map(e => e.left)) - s.left, Math.max(...r.map(e => e.right)) - s.left, s.width]")  # fmt: skip
+        self.assertGreater((edges[1] - edges[0]) / edges[2], 0.6)
+        self.window.run("document.querySelector('.steps-plot').focus()")
+        self.window.press("ArrowLeft", "m", "s")
+        self.assertIn(f"Step {SLOW_STEP:,}", self.text("#steps .steps-detail h3"))
+        self.assert_quiet()
 
     def test_steps_are_zoomed_by_dragging(self):
         self.open("gpt")

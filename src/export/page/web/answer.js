@@ -203,7 +203,8 @@ addView("answer", ({ figure, results, data }) => {
     let text = roughTime(answer.min_ns) + " to " + roughTime(answer.max_ns) + unitText() + ", median " +
       roughTime(answer.median_ns) + ", mean " + roughTime(step);
     if (beyond > 0) text += "; " + beyond + " beyond the right edge";
-    const name = "each of " + plural(answer.steps, "step");
+    const perMark = steps?.per_column ?? 1;
+    const name = perMark > 1 ? "longest of each " + perMark : "each of " + plural(answer.steps, "step");
     if (isNarrow) {
       put(drawn("text", { x: 0, y: top + 22 }, fittingText(name + ": " + text, width)));
       top += 24;

@@ -175,7 +175,7 @@ addView("kernels", ({ figure, results, data }) => {
   const filterButtons = new Map();
   const pressFilter = () => filterButtons.forEach((button, key) => button.setAttribute("aria-pressed", String(key === ofClass)));
   for (const each of classes.length > 1 ? classes : []) {
-    const button = element("button", { type: "button" }, each.name + " ", element("span.muted", {}, kernelTime(each.ns) + unitText()));
+    const button = element("button", { type: "button" }, each.name + " ", element("span.muted", {}, stepTime(each.ns) + unitText()));
     button.addEventListener("click", () => {
       ofClass = ofClass === each.key ? "" : each.key;
       shown = atFirst;
@@ -192,6 +192,9 @@ addView("kernels", ({ figure, results, data }) => {
       (row.max_ns / 1e3).toFixed(3), (row.ns / 1e6).toFixed(6), row.share.toFixed(6), phaseTexts(row)])];
   figure.append(element("div.controls", {}, search, filters), holder,
     element("div.actions", {}, copyButton("kernels", rows)));
+  const phases = Array.from(new Set(kernels.rows.flatMap((row) => row.phases.map(([phase]) => phase)))).slice(0, 12);
+  const legend = element("div.legend.hide-narrow", {}, "launched in: ", ...phases.map((phase) => element("span", {}, swatch(phaseColour(results, phase)), phase || "no phase")));
+  holder.after(legend);
   draw();
   return {
     show: (address) => {

@@ -7,7 +7,7 @@ addView("steps", ({ figure, results, data }) => {
   /** @type {Answer} */
   const answer = results.views.answer;
   const unit = steps.unit_ns;
-  const count = steps.count;
+  const count = steps.number.length;
   const isSingle = steps.per_column === 1;
   const lengthOf = (/** @type {number} */ i) => steps.length[i] * unit;
   const longestOf = (/** @type {number} */ i) => (steps.longest ? steps.longest[i] : steps.length[i]) * unit;
