@@ -16,7 +16,7 @@ struct page_view_kind {
 std::span<const page_view_kind> page_view_kinds() noexcept;
 
 // What a finding asks for, in the imperative: "have the next batch ready".
-std::string action_of(const finding& of);
+std::string action_of(const finding& of, bool has_gpu);
 
 page_view make_answer_view(const page_input& input);
 page_view make_findings_view(const page_input& input);

@@ -161,8 +161,8 @@ std::string first_gain(const page_input& input) {
     }
     const finding& first = input.findings->findings.front();
     const double left_ns = std::max(input.step.step_ns - input.findings->per_step(first.gain_ns), 0.0);
-    return fmt::format("The first change to try: {}. That would leave a step of {} at best.", action_of(first),
-                       input.step.sentence(left_ns));
+    return fmt::format("The first change to try: {}. That would leave a step of {} at best.",
+                       action_of(first, input.findings->has_gpu_work), input.step.sentence(left_ns));
 }
 
 page_table budget(const page_input& input, const std::map<std::size_t, std::vector<idle_place>>& places) {

@@ -38,7 +38,7 @@ page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begi
     const bool is_rough = of.trust == confidence::low || of.changes_results;
     page_json places = page_json::array();
     for (const finding_part& part : of.parts) places.push_back(place_json(part, in, begin_ns));
-    std::string action = action_of(of);
+    std::string action = action_of(of, in.has_gpu_work);
     action.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(action.front())));
     return {{"rule", of.rule},
             {"action", page_sentence(action)},
@@ -82,7 +82,8 @@ std::optional<std::uint32_t> mask_of(const finding_set& set, const std::vector<f
 
 }  // namespace
 
-std::string action_of(const finding& of) {
+std::string action_of(const finding& of, bool has_gpu) {
+    if (!has_gpu && of.rule == "host_code") return "make the CPU code of the step shorter";
     constexpr std::pair<std::string_view, std::string_view> actions[] = {
         {"data_loader", "have the next batch ready"},
         {"synchronization", "let the CPU run ahead instead of waiting for the GPU"},
