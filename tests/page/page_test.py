@@ -120,6 +120,26 @@ def embedded(page, name="results"):
     return json.loads(content)
 
 
+def page_with(name, views):
+    """A copy of a page whose sections have other data, as a writer that knows them would have given them."""
+    page = PAGES[name]
+    results = embedded(page)
+    results["views"].update(views)
+    text = page.read_text(encoding="utf-8")
+    content = json.dumps(results).replace("<", "\\u003c")
+    text = re.sub(r'<script type="[^"]*" id="results".*?</script>',
+                  lambda _: f'<script type="application/json" id="results">{content}</script>', text, count=1, flags=re.S)  # fmt: skip
+    for view in views:
+        section = (f'<section class="view" id="{view}" data-view="{view}" aria-labelledby="{view}-title"><h2 id="{view}-title">{view}</h2>'
+                   f'<div class="figure" data-figure="{view}"></div><p class="plain">plain</p></section>')  # fmt: skip
+        pattern = rf'<section class="view" id="{view}".*?</section>'
+        found = re.search(pattern, text, re.S)
+        text = text.replace(found[0], section) if found else text.replace("</main>", section + "</main>")
+    PAGES[f"{name} with {' and '.join(views)}"] = out = pathlib.Path(FOLDER.name) / f"{name}-{'-'.join(views)}.html"
+    out.write_text(text, encoding="utf-8")
+    return f"{name} with {' and '.join(views)}"
+
+
 def number(text):
     return float(text.replace(",", "").replace("\u2212", "-").replace("\u2009%", "").replace("+", ""))
 
@@ -472,6 +492,38 @@ class Interactions(PageTest):
         rows = embedded(PAGES["gpt"])["views"]["kernels"]["rows"]
         self.window.click("#kernels .more button")
         self.assertEqual(len(self.texts(".kernel-table tbody tr")), min(52, len(rows)))
+
+    def test_lines_and_counters(self):
+        causes = embedded(PAGES["gpt"])["causes"]
+        line = {"cause": causes[0]["name"], "cause_key": causes[0]["key"], "steps": 3, "longest_ns": 3e6, "gain_ns": 0}
+        lines = {"rows": [{**line, "line": f"train.py:{at}", "code": f"call{at}", "ns": at * 1e5, "count": 100 - at,
+                           "stack": "main → <b>f</b>"} for at in range(1, 21)]}  # fmt: skip
+        counters = {"rows": [{"name": "loss", "unit": "", "first": 10.9, "median": 9.8, "last": 9.1, "count": 3,
+                              "time_ns": [0, 1e9, 2e9], "value": [10.9, 9.8, 9.1]}]}  # fmt: skip
+        self.open(page_with("gpt", {"lines": lines, "counters": counters}))
+        self.assertTrue(self.texts("#lines tbody th")[0].startswith("train.py:20"))
+        self.assertEqual(len(self.texts("#lines tbody tr")), 12)
+        self.window.click("#lines button[data-sort=count]")
+        self.assertTrue(self.texts("#lines tbody th")[0].startswith("train.py:1c"))
+        self.window.click("#lines .more button")
+        self.assertEqual(len(self.texts("#lines tbody tr")), 20)
+        self.window.click("#lines input")
+        self.window.press("call7")
+        self.assertEqual(len(self.texts("#lines tbody tr")), 1)
+        self.assertEqual(self.texts("#lines b"), [])
+        self.assertEqual(self.texts("#counters tbody td.n"), ["10.90", "9.800", "9.100"])
+        points = self.run_js("return document.querySelector('#counters polyline').getAttribute('points').split(' ').map(p => p.split(',').map(Number))")
+        self.assertEqual([x for x, _ in points], [0, 160, 320])
+        self.assertTrue(points[0][1] < points[1][1] < points[2][1])
+        self.assertEqual(self.serious(), [])
+        self.assert_quiet()
+
+    def test_a_view_that_fails_leaves_the_plain_tables(self):
+        name = page_with("gpt", {"lines": {"rows": [None]}})
+        self.open(name)
+        self.assertEqual(self.texts("#lines .plain"), ["plain"])
+        self.assertTrue(any("lines" in message for message in self.window.messages))
+        self.assertGreater(len(self.texts(".kernel-table tbody tr")), 5)
 
     def test_the_timeline_zooms_and_explains(self):
         self.open("gpt")

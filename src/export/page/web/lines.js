@@ -45,7 +45,7 @@ addView("lines", ({ figure, results, data }) => {
       /** @type {HTMLElement | null} */ (holder.querySelector(`button[data-sort="${key}"]`))?.focus();
     });
     const body = element("tbody", {}, ...rows.slice(0, shown).map((row) => element("tr", {},
-      element("th", { scope: "row" }, element("span.mono", {}, row.line), row.code ? element("div.in", {}, row.code) : null,
+      element("th", { scope: "row" }, row.line ? element("span.mono", {}, row.line) : element("span.in", {}, "line not known"), row.code ? element("div.in", {}, row.code) : null,
         row.stack ? element("details", {}, element("summary.in", {}, "called from"), element("pre.mono", {}, row.stack)) : null),
       element("td", {}, element("span.part", {}, swatch(causeColour(row)), causeNameOf(results, results.causes.find((each) => each.key === row.cause_key)))),
       element("td.n.hide-narrow", {}, countText(row.count)), element("td.n.hide-narrow", {}, stepTime(row.longest_ns)),
