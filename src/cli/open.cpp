@@ -97,8 +97,8 @@ bool starts(const std::string& program, const std::string& page) {
 // By $BROWSER, which may name several with colons between; else by the desktop, where there is one.
 bool shows(const std::string& page) {
     const std::string browsers = variable("BROWSER");
-    for (const std::string_view each : split(browsers, ':')) {
-        if (!each.empty() && starts(std::string(each), page)) return true;
+    for (const std::string_view browser : split(browsers, ':')) {
+        if (!browser.empty() && starts(std::string(browser), page)) return true;
     }
     if (!browsers.empty()) return false;
     const bool has_desktop = !variable("DISPLAY").empty() || !variable("WAYLAND_DISPLAY").empty();

@@ -126,7 +126,7 @@ std::string page_step::sentence(double ns) const {
                          : std::abs(value) >= 9.995  ? 1
                          : std::abs(value) >= 0.9995 ? 2
                                                      : 3;
-    return fmt::format("{:.{}f} {}", value, decimals, name);
+    return fmt::format("{:.{}f} {}", value, decimals, name == "us" ? "µs" : name);
 }
 
 page_step make_page_step(const page_input& of) {
@@ -139,6 +139,7 @@ page_step make_page_step(const page_input& of) {
     out.devices = std::max<std::uint32_t>(where.devices, 1);
     out.step_ns = out.has_gpu ? out.gpu(where.wall_ns) : out.cpu(where.cpu_ns);
     out.unit = screen_unit::for_step(out.step_ns);
+    if (out.unit.name == "us") out.unit.name = "µs";  // here no terminal shows it
     constexpr std::size_t longest = 44;  // as on a wide screen
     const std::vector<screen_node> named = screen_tree(where, {.longest = longest});
     out.tree = screen_tree(where, {.joins = false});

@@ -228,7 +228,7 @@ private:
         // Views without a heading are part of this one.
         for (std::size_t i = index + 1; i < views_.size() && views_[i].heading.empty(); ++i) {
             if (is_shown(views_[i])) {
-                if (!views_[i].why.empty()) out += "<p class=\"why\">" + html_text(views_[i].why) + "</p>\n";
+                if (!views_[i].why.empty()) out += "<p class=\"why plain\">" + html_text(views_[i].why) + "</p>\n";
                 out += blocks_html(views_[i]);
             }
         }
@@ -263,7 +263,7 @@ private:
     void write_results() {
         const page_step& step = input_.step;
         page_json out{{"page", page_version}, {"prof", library_version}, {"run", run_json()}};
-        const std::int64_t unit = step.unit.name == "s" ? 1'000'000'000 : step.unit.name == "us" ? 1'000 : 1'000'000;
+        const std::int64_t unit = step.unit.name == "s" ? 1'000'000'000 : step.unit.name == "µs" ? 1'000 : 1'000'000;
         out["unit"] = {
             {"name", step.unit.name.empty() ? "ms" : step.unit.name}, {"ns", unit}, {"decimals", step.unit.decimals}};
         page_json& parts = out["parts"] = page_json::array();

@@ -153,6 +153,15 @@ std::string reason(const page_step& step, const figures& of) {
                        wait_words(*of.largest_idle), step.sentence(ns), step.sentence(of.idle_ns));
 }
 
+// Without GPU work.
+std::string host_reason(const page_step& step, const figures& of) {
+    if (of.largest_busy == nullptr || of.largest_busy->total_ns == 0 || !(step.step_ns > 0)) return {};
+    const double ns = step.of_part(of.largest_busy->total_ns);
+    return fmt::format("The CPU spends {} of it in {} ({}, {}). The times below are the CPU's, by phase.",
+                       ns > 0.5 * step.step_ns ? "most" : "the largest part", of.largest_busy->name, step.sentence(ns),
+                       sentence_share(ns / step.step_ns));
+}
+
 std::string first_gain(const page_input& input) {
     if (input.findings == nullptr) return {};
     if (input.findings->findings.empty()) {
@@ -197,8 +206,8 @@ page_view make_answer_view(const page_input& input) {
     page_view out{.name = "answer", .heading = sentence_of(input, of), .link = "Answer"};
     page_json& data = out.data = page_json::object();
     data["sentence"] = out.heading;
-    if (step.has_gpu) {
-        if (std::string text = reason(step, of); !text.empty()) out.lead.push_back(std::move(text));
+    if (std::string text = step.has_gpu ? reason(step, of) : host_reason(step, of); !text.empty()) {
+        out.lead.push_back(std::move(text));
     }
     if (std::string text = first_gain(input); !text.empty()) out.lead.push_back(std::move(text));
     data["lead"] = out.lead;

@@ -72,7 +72,7 @@ page_view make_kernels_view(const page_input& input) {
                      .columns = {{"kernel"},
                                  {"class"},
                                  {"launches a step", true},
-                                 {"mean in us", true},
+                                 {"mean in µs", true},
                                  {fmt::format("{} a step", step.unit.name), true},
                                  {"of kernel time", true}}};
     page_json& rows = out.data["rows"] = page_json::array();
