@@ -456,7 +456,7 @@ addView("answer", ({ figure, results, data }) => {
       column.append(details);
     }
     if (list.length > 0) {
-      column.append(element("p.outcome", {}, outcomeText, element("span.labels", {}, "gains overlap: sets are replayed, not added")));
+      column.append(element("p.outcome", {}, outcomeText, element("span.labels", {}, list.length > 1 ? "tick more to see what they leave together: gains overlap, and are replayed" : "replayed from the recording")));
     }
     const aside = [
       [findings.looked, (/** @type {number} */ n) => plural(n, "other cause") + (n === 1 ? " was" : " were") + " looked for and would gain less than " + least],

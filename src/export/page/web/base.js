@@ -18,7 +18,9 @@
  *             remarks: string[], why?: string}} Findings */
 /** @typedef {{sentence: string, lead: string[], has_steps: boolean, steps: number, warm_up: number, what: string,
  *             step_ns: number, median_ns: number, min_ns: number, max_ns: number, host_ns: number, busy_ns: number,
- *             communication_ns: number, idle_ns: number, devices: number, by_gpu: boolean, parts: PartTime[]}} Answer */
+ *             communication_ns: number, idle_ns: number, devices: number, by_gpu: boolean, parts: PartTime[],
+ *             run?: {recorded_ns: number, startup_ns: number, warm_up_ns: number, steps_ns: number, between_ns: number,
+ *                    end_ns: number}}} Answer */
 /** @typedef {{number: number, length_ns: number, parts: [number, number][]}} OneStep */
 /** @typedef {{count: number, per_column: number, unit_ns: number, number: number[], start: number[], length: number[],
  *             host: number[], counted: number[], longest?: number[], longest_number?: number[],

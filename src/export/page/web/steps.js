@@ -242,7 +242,19 @@ addView("steps", ({ figure, results, data }) => {
       const more = steps.left_out_count - names.length;
       text += " Dashed: left out of all figures (" + names.join("; ") + (more > 0 ? " and " + more + " more" : "") + ").";
     }
-    return text;
+    return text + runText();
+  }
+
+  /** How much of the recording the steps are, and what the rest is. */
+  function runText() {
+    const run = answer.run;
+    if (!run || !(run.recorded_ns > 0) || !(run.steps_ns > 0)) return "";
+    const seconds = (/** @type {number} */ ns) => numberText(ns / 1e9, 2);
+    const others = /** @type {[string, number][]} */ ([["start-up", run.startup_ns], ["warm-up", run.warm_up_ns], ["between steps", run.between_ns], ["end", run.end_ns]])
+      .filter(([, ns]) => ns >= 5e6)
+      .map(([name, ns]) => name + " " + seconds(ns));
+    return " The steps that count take " + seconds(run.steps_ns) + " of the " + seconds(run.recorded_ns) + " s recorded" +
+      (others.length > 0 ? "; no figure has the rest: " + others.join(", ") + "." : ".");
   }
   const note = element("p.hint");
 

@@ -9,7 +9,15 @@ addView("where", ({ figure, results, data }) => {
   const total = (/** @type {number[] | null} */ times) => (times ? times.reduce((sum, ns) => sum + ns, 0) : 0);
   const hasGpu = total(where.nodes.gpu_ns) > 0;
   const hasHost = (where.nodes.children ?? []).some((node) => total(node.host_ns) > 0);
-  let by = hasGpu && (where.busy_ns / Math.max(1, where.step_ns) >= 0.6 || !hasHost) ? "gpu" : "cpu";
+  /**
+   * Whether any node below the phases has what `has` looks for.
+   * @param {TreeNode} node
+   * @param {(node: TreeNode) => boolean} has
+   * @returns {boolean}
+   */
+  const someInside = (node, has) => (node.children ?? []).some((child) => (/^(module|scope|range|model)$/.test(child.kind) && has(child)) || someInside(child, has));
+  const insidesAreGpuOnly = someInside(where.nodes, () => true) && !someInside(where.nodes, (node) => total(node.host_ns) > 0);
+  let by = hasGpu && (where.busy_ns / Math.max(1, where.step_ns) >= 0.6 || !hasHost || insidesAreGpuOnly) ? "gpu" : "cpu";
   const opensBy = by;
   let path = "";
   let query = "";
