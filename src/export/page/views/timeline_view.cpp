@@ -144,10 +144,8 @@ private:
 
     std::string thread_title(std::uint32_t thread) const {
         const timeline_thread& of = data_.threads[thread];
-        std::string out =
-            of.name.empty() ? fmt::format("thread {}", of.tid) : fmt::format("{} ({})", page_name(of.name), of.tid);
-        if (thread == steps_.thread) out += ", with the steps";
-        return out;
+        if (thread == steps_.thread) return "main thread";
+        return of.name.empty() ? fmt::format("thread {}", of.tid) : page_name(of.name);
     }
     static std::string thread_group(const timeline& data, std::uint32_t thread) {
         return fmt::format("thread {}", data.threads[thread].tid);
@@ -221,11 +219,15 @@ private:
             std::vector<slice>& slices = levels[depth].slices;
             // A level may be entered anew at the moment at which it was left.
             if (!slices.empty() && slices.back().end_ns > range.start_ns) continue;
-            slices.push_back({range.start_ns, end_ns,
-                              text(step, range.is_module || range.is_operator ? std::string(data_.name(range.name))
-                                                                              : segment_text(data_, range, false))});
+            slices.push_back({range.start_ns, end_ns, text(step, name_of(range))});
         }
         std::move(levels.begin(), levels.end(), std::back_inserter(step.lanes));
+    }
+
+    // Names of libprof's own domains stand for themselves.
+    std::string name_of(const timeline_range& range) const {
+        if (range.is_module || range.is_operator) return std::string(data_.name(range.name));
+        return segment_text(data_, range, false);
     }
 
     void add_calls(shown_step& step) {
