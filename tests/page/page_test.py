@@ -685,7 +685,10 @@ class Readers(PageTest):
         self.assertGreater(pdf.stat().st_size, 20000)
         self.run_js("dispatchEvent(new Event('beforeprint'))")
         self.assertEqual(self.run_js("return [...document.querySelectorAll('details')].filter(d => !d.open).length"), 0)
+        corner = "const c = document.querySelector('.timeline-wrap canvas').getContext('2d').getImageData(1, 30, 1, 1).data; return Array.from(c.slice(0, 3))"
+        self.assertEqual(self.run_js(corner), [255, 255, 255])
         self.run_js("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(self.run_js(corner), [17, 21, 26])
         self.assertGreater(self.run_js("return [...document.querySelectorAll('details')].filter(d => !d.open).length"), 0)
         self.assertEqual(self.window.messages, [])
 

@@ -180,17 +180,24 @@ function pressed(event) {
   event.preventDefault();
 }
 
-/** Opens all that is folded, for print; what was closed is closed again afterwards. */
+/** Paper is light, and all that is folded is open on it. */
 function addPrinting() {
   /** @type {HTMLDetailsElement[]} */
   let opened = [];
+  /** @type {string | undefined} */
+  let theme;
   addEventListener("beforeprint", () => {
+    theme = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = "light";
+    redrawViews();
     opened = Array.from(document.querySelectorAll("details")).filter((details) => !details.open);
     for (const details of opened) details.open = true;
     for (const view of drawnViews.values()) view.prepareForPrint?.();
   });
   addEventListener("afterprint", () => {
     for (const details of opened) details.open = false;
+    if (theme === undefined) delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
     redrawViews();
   });
 }

@@ -610,6 +610,7 @@ addView("timeline", ({ figure, results, data }) => {
       scale = 2;
       colours.clear();
       draw();
+      canvas.style.height = "auto";
       scale = 0;
     },
     keys: {
