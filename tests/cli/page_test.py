@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of a run: its layout, what its data add up to, and names that are markup.
 
-    page_test.py PROF EXAMPLES [unittest's arguments]
+    page_test.py PROF EXAMPLES PROGRAM [unittest's arguments]
 
 What adds up is checked against the page itself and against `prof report --format json`, never against the code that
 makes the page.
@@ -23,7 +23,7 @@ import unittest
 from hostile_captures import POP, PUSH, begin, record
 from torch_trace import TorchTrace
 
-PROF = EXAMPLES = None
+PROF = EXAMPLES = PROGRAM = None
 SCRIPT = re.compile(r'<script type="([^"]+)" id="([^"]+)"( data-encoding="gzip-base64")?>(.*?)</script>', re.S)
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -230,6 +230,37 @@ class Model(unittest.TestCase):
             with self.subTest(name):
                 check(page_of(EXAMPLES / name))
 
+    def test_a_wrong_figure_is_found(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        original = json.dumps(page.data)
+
+        def gaps(data):
+            return next(lane for lane in data["timeline-0"]["lanes"] if lane["kind"] == "gaps")["length"]
+
+        def changed(data):
+            views = data["results"]["views"]
+            yield views["answer"]["parts"][0], "ns"
+            yield views["answer"]["parts"][4]["places"][0], "ns"
+            yield views["steps"]["parts"][1]["time"], 5
+            yield views["steps"]["length"], 5
+            yield views["findings"]["list"][0], "gain_ns"
+            yield views["findings"]["sets"][-1], 1
+            yield views["where"]["nodes"]["children"][0]["children"][0]["gpu_ns"], 1
+            yield views["kernels"]["rows"][3], "ns"
+            yield views["kernels"]["rows"][3]["phases"][0], 1
+            yield views["kernels"]["classes"][0], "ns"
+            yield gaps(data), 7
+
+        for number in range(11):
+            page.data = json.loads(original)
+            page.results = page.data["results"]
+            page.views = page.results["views"]
+            check(page)
+            place, key = list(changed(page.data))[number]
+            place[key] += 2_000_000
+            with self.subTest(number), self.assertRaises(AssertionError):
+                check(page)
+
     def test_figures_are_those_of_the_report(self):
         file = EXAMPLES / "observed/h200_gpt.prof"
         page = page_of(file)
@@ -325,6 +356,52 @@ class Hostile(unittest.TestCase):
         self.assertIn("\\xFF", whole)
 
 
+    def test_a_thousand_long_names_are_less_than_a_megabyte(self):
+        capture = begin()
+        count, length = 2_000, 5_000
+        for first in range(0, count, 100):
+            capture.names([(100 + i, (b"%07d <&\xff" % (i * 7_919_993 % 10_000_019)) * (length // 10)) for i in range(first, first + 100)])
+        records, at = [], 1000
+        for step in range(3):
+            for i in range(count):
+                records += [record(PUSH, at, name=100 + i), record(POP, at + 50_000)]
+                at += 100_000
+        capture.records(1, records)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "long.prof")
+            file.write_bytes(capture.done())
+            page = page_of(file)
+        check(page)
+        self.assertLess(len(page.html), 1_000_000)
+
+
+class Run(unittest.TestCase):
+    """Pages at the end of `prof run`."""
+
+    def run_in(self, folder, *command):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")}
+        return subprocess.run([PROF, "run", "--export", "html", "-q", "-o", "out", "--", *command], cwd=folder, check=True,
+                              capture_output=True, text=True, timeout=60, env=environment)
+
+    def test_of_one_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.run_in(folder, PROGRAM, "phases", "12", "clean")
+            (capture,) = pathlib.Path(folder, "out").glob("*.prof")
+            self.assertIn(str(capture.with_suffix(".html").name), done.stderr)
+            page = Page(capture.with_suffix(".html"))
+            self.assertEqual(sorted(path.suffix for path in capture.parent.iterdir()), [".html", ".prof"])
+        check(page)
+        self.assertIn("on the CPU", page.views["answer"]["sentence"])
+
+    def test_of_a_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = f"RANK=0 {PROGRAM} phases 12 clean & RANK=1 {PROGRAM} phases 12 slow; wait"
+            self.run_in(folder, "sh", "-c", command)
+            page = Page(pathlib.Path(folder, "out", "job.html"))
+        check(page)
+        self.assertEqual(page.results["run"]["processes"], 2)
+
+
 class Open(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -362,5 +439,6 @@ class Open(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROF, EXAMPLES = sys.argv[1], pathlib.Path(sys.argv[2])
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    PROF, EXAMPLES = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2])
+    PROGRAM = str(pathlib.Path(sys.argv[3]).resolve())
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -46,7 +46,7 @@ page_part part_of_row(const step_series& from, const std::vector<screen_node>& t
     step_table_row row;
     row.name = from.name;
     row.kind = from.kind;
-    page_part out{.key = "phase:" + page_name(from.name), .by_step = from.ns};
+    page_part out{.key = "phase:" + page_label(page_name(from.name)), .by_step = from.ns};
     out.name = shown_row_name(row, has_steps);
     out.colour = colour_of_phase(from.name, from.kind);
     // As the first screen calls it: "optimizer: AdamW.step".
@@ -54,7 +54,7 @@ page_part part_of_row(const step_series& from, const std::vector<screen_node>& t
         return node.own_name == out.name && node.figures.kind == from.kind;
     });
     if (same != tree.end()) out.name = same->name;
-    out.name = page_sentence(out.name);
+    out.name = page_label(out.name);
     out.total_ns = std::accumulate(from.ns.begin(), from.ns.end(), std::int64_t{0});
     return out;
 }
@@ -140,7 +140,7 @@ page_step make_page_step(const page_input& of) {
     out.step_ns = out.has_gpu ? out.gpu(where.wall_ns) : out.cpu(where.cpu_ns);
     out.unit = screen_unit::for_step(out.step_ns);
     if (out.unit.name == "us") out.unit.name = "µs";  // here no terminal shows it
-    constexpr std::size_t longest = 44;  // as on a wide screen
+    constexpr std::size_t longest = 44;               // as on a wide screen
     const std::vector<screen_node> named = screen_tree(where, {.longest = longest});
     out.tree = screen_tree(where, {.joins = false});
     step_cells cells;

@@ -87,6 +87,10 @@ std::string page_sentence(std::string_view text) {
     return cut(message_safe(beginning(text, longest_page_sentence)), longest_page_sentence);
 }
 
+std::string page_label(std::string_view text) {
+    return cut(message_safe(beginning(text, longest_page_label)), longest_page_label);
+}
+
 std::string html_text(std::string_view text) {
     std::string out;
     out.reserve(text.size());

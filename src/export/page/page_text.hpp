@@ -15,6 +15,10 @@ std::string page_name(std::string_view name);
 // The same of a text in which names may be escaped already.
 std::string page_sentence(std::string_view text);
 
+// The same of a name among many, as of a row in a long list: shorter.
+inline constexpr std::size_t longest_page_label = 300;
+std::string page_label(std::string_view text);
+
 // For HTML, between tags and in attributes with double quotes.
 std::string html_text(std::string_view text);
 // JSON for the inside of a script element: nothing in it ends the element, or begins a comment.

@@ -191,7 +191,7 @@ page_table budget(const page_input& input, const std::map<std::size_t, std::vect
             const idle_place& place = found->second[i];
             const double place_ns = step.of_part(place.ns);
             if (place_ns < 0.005 * step.step_ns) break;
-            out.rows.push_back({"— " + page_sentence(place.text), step.text(place_ns), share(place_ns)});
+            out.rows.push_back({"— " + page_label(place.text), step.text(place_ns), share(place_ns)});
         }
     }
     out.sums = {step.has_steps ? "whole step" : "whole recording", step.text(step.step_ns), "100 %"};
@@ -242,7 +242,7 @@ page_view make_answer_view(const page_input& input) {
             page_json& list = of_part["places"] = page_json::array();
             for (std::size_t p = 0; p < std::min(found->second.size(), most_places); ++p) {
                 const idle_place& place = found->second[p];
-                list.push_back({{"text", page_sentence(place.text)},
+                list.push_back({{"text", page_label(place.text)},
                                 {"cause", static_cast<int>(place.cause)},
                                 {"ns", step.whole_ns(step.of_part(place.ns))},
                                 {"pieces", static_cast<double>(place.pieces) / step.count},

@@ -24,10 +24,10 @@ namespace {
 constexpr std::size_t most_findings = 40;
 
 page_json place_json(const finding_part& of, const diagnosis& in, std::int64_t begin_ns) {
-    return {{"what", page_sentence(of.what)},
-            {"place", page_sentence(of.place)},
-            {"line", page_sentence(of.line)},
-            {"code", page_sentence(of.code)},
+    return {{"what", page_label(of.what)},
+            {"place", page_label(of.place)},
+            {"line", page_label(of.line)},
+            {"code", page_label(of.code)},
             {"cost_ns", std::llround(in.per_step(of.cost_ns))},
             {"count", static_cast<double>(of.count) / static_cast<double>(std::max<std::uint64_t>(in.steps, 1))},
             {"longest_ns", of.longest_ns},

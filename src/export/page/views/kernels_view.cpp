@@ -23,7 +23,7 @@ std::string why_none(const page_input& input) {
     return "No kernel was recorded: the program launched none, or CUPTI could not be used (see the notes).";
 }
 
-std::string shown_phase(const std::string& name) { return page_name(name == "data" ? "data loader" : name); }
+std::string shown_phase(const std::string& name) { return page_label(name == "data" ? "data loader" : name); }
 
 }  // namespace
 
@@ -86,13 +86,13 @@ page_view make_kernels_view(const page_input& input) {
         page_json from = page_json::array();
         for (const kernel_launcher& each : use.launchers) {
             from.push_back({{"kind", to_string(each.kind)},
-                            {"text", page_name(each.text)},
+                            {"text", page_label(page_name(each.text))},
                             {"ns", ns(each.ns)},
                             {"launches", launches(each.launches)}});
         }
         const double mean_ns = static_cast<double>(use.total_ns) / static_cast<double>(use.launches);
         rows.push_back({{"name", page_name(use.name)},
-                        {"short", page_name(use.shorter)},
+                        {"short", page_label(page_name(use.shorter))},
                         {"class", to_string(use.purpose)},
                         {"launches", launches(use.launches)},
                         {"ns", ns(use.total_ns)},

@@ -40,8 +40,8 @@ page_view make_lines_view(const page_input& input) {
             static_cast<double>(line.count) / static_cast<double>(std::max<std::uint64_t>(of->steps, 1));
         std::string key = line.cause;
         std::replace(key.begin(), key.end(), ' ', '_');
-        rows.push_back({{"line", page_sentence(line.line)},
-                        {"code", page_sentence(line.code)},
+        rows.push_back({{"line", page_label(line.line)},
+                        {"code", page_label(line.code)},
                         {"cause", line.cause},
                         {"cause_key", key},
                         {"ns", std::llround(of->per_step(line.cost_ns))},
@@ -51,7 +51,7 @@ page_view make_lines_view(const page_input& input) {
                         {"gain_ns", std::llround(of->per_step(line.gain_ns))},
                         {"stack", page_sentence(line.stack)}});
         if (table.rows.size() >= most_rows) continue;
-        table.rows.push_back({line.line.empty() ? "(not known)" : page_sentence(line.line), line.cause,
+        table.rows.push_back({line.line.empty() ? "(not known)" : page_label(line.line), line.cause,
                               step.text(of->per_step(line.cost_ns)), fmt::format("{:.1f}", count)});
     }
     out.blocks.emplace_back(std::move(table));

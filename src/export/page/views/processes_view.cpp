@@ -47,7 +47,7 @@ page_view make_processes_view(const page_input& input) {
         std::vector<std::string> cells;
         for (std::size_t i = 0; i < row.size(); ++i) {
             if (overview.columns[i].title.empty()) continue;
-            cells.push_back(page_sentence(cell_text(overview.columns[i], row[i], unit)));
+            cells.push_back(page_label(cell_text(overview.columns[i], row[i], unit)));
         }
         rows.push_back(cells);
         shown.rows.push_back(std::move(cells));

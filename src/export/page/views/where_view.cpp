@@ -46,7 +46,7 @@ std::string_view kind_name(step_row_kind kind) noexcept {
 }
 
 where_node node_of(const screen_node& from, side at) {
-    where_node out{.name = page_sentence(from.name), .kind = std::string(kind_name(from.figures.kind))};
+    where_node out{.name = page_label(from.name), .kind = std::string(kind_name(from.figures.kind))};
     out.gpu_ns[at] = from.figures.busy_ns();
     out.host_ns[at] = from.figures.cpu_ns;
     out.wait_ns = from.figures.wait_ns;
