@@ -14,6 +14,7 @@
 #include "analysis/step_table/make_step_table.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
+#include "export/report/gain_words.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "report/time_answer.hpp"
 
@@ -40,8 +41,8 @@ std::string place_text(const breakdown_row& row, const call_namer& call_name) {
         cause == idle_cause::other_gpu || cause == idle_cause::not_started || cause == idle_cause::unknown) {
         return std::string(cause_words(cause));
     }
-    if (row.part.empty()) return call.empty() ? "outside ranges" : call;
-    return call.empty() ? row.part : call + ", " + row.part;
+    const std::string place = place_name(row.part);
+    return call.empty() ? place : call + ", " + place;
 }
 
 // By part, largest first; of one text, one place.

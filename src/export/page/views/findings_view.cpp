@@ -25,13 +25,23 @@ constexpr std::size_t most_findings = 40;
 
 page_json place_json(const finding_part& of, const diagnosis& in, std::int64_t begin_ns) {
     return {{"what", page_label(of.what)},
-            {"place", page_label(of.place)},
+            {"place", page_label(place_name(of.place))},
             {"line", page_label(of.line)},
             {"code", page_label(of.code)},
             {"cost_ns", std::llround(in.per_step(of.cost_ns))},
             {"count", static_cast<double>(of.count) / static_cast<double>(std::max<std::uint64_t>(in.steps, 1))},
             {"longest_ns", of.longest_ns},
             {"at_ns", of.longest_at_ns - begin_ns}};
+}
+
+// With the names of places that the first screen has.
+std::string shown_title(const finding& of) {
+    std::string out = of.title;
+    for (const finding_part& part : of.parts) {
+        const std::size_t at = part.place.empty() ? std::string::npos : out.find(part.place);
+        if (at != std::string::npos) out.replace(at, part.place.size(), place_name(part.place));
+    }
+    return out;
 }
 
 page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begin_ns) {
@@ -42,7 +52,7 @@ page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begi
     action.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(action.front())));
     return {{"rule", of.rule},
             {"action", page_sentence(action)},
-            {"title", page_sentence(of.title)},
+            {"title", page_sentence(shown_title(of))},
             {"noun", page_sentence(of.noun)},
             {"gain_ns", std::llround(in.per_step(of.gain_ns))},
             {"share", in.share_of(of.gain_ns)},

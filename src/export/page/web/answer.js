@@ -365,7 +365,7 @@ addView("answer", ({ figure, results, data }) => {
       showOutcome(true);
     });
     boxes[index] = box;
-    return element("span.tick", {}, box);
+    return element("label.tick", {}, box);
   }
 
   /** @param {Finding} finding */
