@@ -432,6 +432,9 @@ class Interactions(PageTest):
         self.assertIn(child["name"], self.text("#where .chain"))
         self.window.press("Backspace")
         self.assertEqual(self.address(), "#where")
+        self.window.click("#where .cell:nth-of-type(2)")
+        self.window.click("#where .cell:nth-of-type(1)")  # what is shown as the root leads out
+        self.assertEqual(self.address(), "#where")
         self.run_js("document.querySelector('#where .cell').focus()")
         self.window.press("ArrowDown", "Enter")
         self.assertIn(child["name"], self.text("#where .chain"))
@@ -625,6 +628,7 @@ class Interactions(PageTest):
             if view != "timeline":
                 text = self.run_js("return await files.filter(f => f.type === 'image/svg+xml').at(-1).text()")
                 self.assertNotIn("var(", text)
+                self.assertIn('fill="rgb(74, 147, 220)"', text)  # forward, in the light theme
                 self.assertTrue(self.run_js("return !new DOMParser().parseFromString($0, 'image/svg+xml').querySelector('parsererror')", text))
         self.assertEqual(self.window.messages, [])
 
