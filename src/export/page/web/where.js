@@ -211,7 +211,7 @@ addView("where", ({ figure, results, data }) => {
       const head = element("th", { scope: "row" }, name);
       head.style.paddingLeft = Math.min(10, row.depth) * 16 + "px";
       return element("tr", {}, head,
-        element("td.n", {}, hasGpu ? stepTime(total(row.node.gpu_ns)) : ""),
+        hasGpu ? element("td.n", {}, stepTime(total(row.node.gpu_ns))) : null,
         element("td.n", {}, row.node.host_ns ? stepTime(total(row.node.host_ns)) : ""),
         element("td.bars", {}, twoBars(row.node, row.path, longest)));
     }));
@@ -219,8 +219,8 @@ addView("where", ({ figure, results, data }) => {
       element("caption.unseen", {}, "Parts of the program by time a step"),
       element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, query ? "parts whose name has “" + shortened(query, 40) + "”" : showsAll ? "all parts" : "largest parts"),
-        element("th.n", { scope: "col" }, termNode("GPU", "busy"), ", " + unitName()), element("th.n", { scope: "col" }, termNode("CPU"), ", " + unitName()),
-        element("th.bars", { scope: "col" }, "GPU above, CPU below, of a step of " + roughTime(where.step_ns) + unitText()))),
+        hasGpu ? element("th.n", { scope: "col" }, termNode("GPU", "busy"), ", " + unitName()) : null, element("th.n", { scope: "col" }, termNode("CPU"), ", " + unitName()),
+        element("th.bars", { scope: "col" }, (hasGpu ? "GPU above, CPU below, of a step of " : "of a step of ") + roughTime(where.step_ns) + unitText()))),
       body);
     holder.replaceChildren(table);
     if (rows.length === 0) holder.append(element("p.why", {}, query ? "No part's name has “" + shortened(query, 60) + "”." : "Nothing lies inside."));
@@ -234,7 +234,7 @@ addView("where", ({ figure, results, data }) => {
   function twoBars(node, place, longest) {
     const own = colourOf(node);
     const bars = element("div.two-bars", { "aria-hidden": "true" });
-    for (const values of [node.gpu_ns, node.host_ns]) {
+    for (const values of hasGpu ? [node.gpu_ns, node.host_ns] : [node.host_ns]) {
       const bar = element("div");
       (values ?? []).forEach((ns, index) => {
         if (ns <= 0) return;
