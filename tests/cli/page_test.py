@@ -116,6 +116,10 @@ def check_lanes(step):
         for target, index in zip(lane.get("from_lane", []), lane.get("call", [])):
             assert (target < 0) == (index < 0)
             assert target < 0 or index < len(step["lanes"][target]["start"])
+    for lane in step["lanes"]:
+        if lane["kind"] == "path":
+            assert sum(lane["length"]) <= length
+            assert all(-1 <= on < len(step["lanes"]) for on in lane["on"])
     if any("count" in lane for lane in step["lanes"]):
         return  # what was merged has its gaps in it
     for gpu, idle in gaps.items():
@@ -261,6 +265,15 @@ class Model(unittest.TestCase):
             with self.subTest(number), self.assertRaises(AssertionError):
                 check(page)
 
+    def test_the_critical_path_covers_a_step(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        for name in ("timeline-0", "timeline-1"):
+            step = page.data[name]
+            (path,) = [lane for lane in step["lanes"] if lane["kind"] == "path"]
+            is_near(sum(path["length"]), step["length_ns"], step["length_ns"] // 100)
+            on = {step["lanes"][lane]["kind"] for lane in path["on"] if lane >= 0}
+            self.assertEqual(on, {"calls", "stream"})
+
     def test_figures_are_those_of_the_report(self):
         file = EXAMPLES / "observed/h200_gpt.prof"
         page = page_of(file)
@@ -314,6 +327,26 @@ class Model(unittest.TestCase):
             page = page_of(file)
         check(page)
         self.assertEqual(page.views["kernels"]["rows"][0]["short"], "gemm")
+
+
+class Examples(unittest.TestCase):
+    """The pages of the shipped captures."""
+
+    def test_are_whole_and_small(self):
+        pages = sorted((EXAMPLES.parent / "pages").glob("*.html"))
+        self.assertEqual([page.stem for page in pages], ["h200_ddp", "h200_gpt", "h200_train", "h200_trainer"])
+        for path in pages:
+            with self.subTest(path.name):
+                self.assertLess(path.stat().st_size, 500_000)
+                page = Page(path)
+                check(page)
+                script = re.search(r"<script>(.*?)</script>", page.html, re.S).group(1)
+                self.assertIn("'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'", page.html)
+
+    def test_have_the_data_that_prof_writes_now(self):
+        written = Page(EXAMPLES.parent / "pages/h200_gpt.html")
+        made = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        self.assertEqual(written.data, made.data, "examples/pages/make.sh makes them anew")
 
 
 class Hostile(unittest.TestCase):

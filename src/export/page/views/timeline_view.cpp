@@ -24,6 +24,7 @@
 #include "analysis/step_table/step_rows.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "base/statistics.hpp"
+#include "diagnose/path_shares.hpp"
 #include "export/layout/row_layout.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
@@ -37,9 +38,9 @@ constexpr std::size_t most_threads = 12;
 constexpr std::size_t most_long_steps = 2;  // beside the slowest one
 constexpr std::size_t longest_name = 300;
 
-enum class lane_kind : std::uint8_t { phases, ranges, calls, stream, gaps };
+enum class lane_kind : std::uint8_t { phases, ranges, calls, stream, gaps, path };
 std::string_view to_string(lane_kind kind) noexcept {
-    constexpr std::string_view names[] = {"phases", "ranges", "calls", "stream", "gaps"};
+    constexpr std::string_view names[] = {"phases", "ranges", "calls", "stream", "gaps", "path"};
     return names[static_cast<std::size_t>(kind)];
 }
 
@@ -47,8 +48,9 @@ struct slice {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint32_t name = 0;      // of strings
-    std::uint32_t other = 0;     // of a stream: its phase; of a gap: the place
-    std::uint32_t index = npos;  // of a call: itself; of a stream: the call that launched it
+    std::uint32_t other = 0;     // of a stream: its phase; of a gap, and of the path: the place
+    std::uint32_t index = npos;  // of a call: itself; of a stream: the call that launched it; of the path: the lane
+    std::uint32_t op = npos;     // of a stream
     std::uint8_t kind = 0;       // of a stream: op_class; of a gap: the cause
     std::uint32_t count = 1;
     std::int64_t busy_ns = 0;  // of those that it stands for
@@ -128,6 +130,7 @@ public:
             add_operations(step);
         }
         add_gaps(steps);
+        for (shown_step& step : steps) add_path(step);
     }
 
 private:
@@ -286,6 +289,7 @@ private:
             made.name = name_of(step, op);
             made.other = text(step, rows_.name(rows_.of_op(i).row));
             made.index = op.launch;
+            made.op = i;
             made.kind = static_cast<std::uint8_t>(op.kind == op_kind::graph ? op_class::compute : class_of_(op));
             of.lanes[row].slices.push_back(made);
         }
@@ -319,6 +323,45 @@ private:
                                             [&](const idle_piece& of) { add_gap(steps, of); });
                         });
         }
+    }
+
+    // The critical path of the step and those around it, as far as it lies in the step.
+    void add_path(shown_step& step) {
+        constexpr std::size_t around = 2;
+        const step_time_subject& subject = *input_.subject;
+        whole_steps near = steps_;
+        const std::size_t from = step.index - std::min(step.index, around);
+        const std::size_t end = std::min(steps_.steps.size(), step.index + around + 1);
+        near.steps.assign(steps_.steps.begin() + static_cast<std::ptrdiff_t>(from),
+                          steps_.steps.begin() + static_cast<std::ptrdiff_t>(end));
+        std::unordered_map<std::uint32_t, std::uint32_t> by_op;
+        std::unordered_map<std::string, std::uint32_t> by_group;  // the calls of a thread, or else its ranges
+        for (std::uint32_t i = 0; i < step.lanes.size(); ++i) {
+            const lane& each = step.lanes[i];
+            for (const slice& of : each.slices) {
+                if (of.op != npos) by_op.emplace(of.op, i);
+            }
+            if (each.kind == lane_kind::calls || (each.kind == lane_kind::ranges && each.depth == 0)) {
+                by_group[each.group] = i;
+            }
+        }
+        lane path{lane_kind::path, "critical path", "critical path"};
+        for (const named_piece& piece :
+             named_critical_path(data_, att_, subject.step_function, &near, &subject.original)) {
+            slice made{std::max(piece.start_ns, step.of.from_ns()), std::min(piece.end_ns, step.of.to_ns())};
+            if (made.start_ns >= made.end_ns) continue;
+            if (!path.slices.empty() && path.slices.back().end_ns > made.start_ns) continue;
+            made.name = text(step, piece.kind);
+            made.other = text(step, piece.where);
+            if (const auto found = by_op.find(piece.op); piece.op != npos && found != by_op.end()) {
+                made.index = found->second;
+            } else if (piece.op == npos && piece.thread != npos) {
+                const auto lane_of = by_group.find(thread_group(data_, piece.thread));
+                if (lane_of != by_group.end()) made.index = lane_of->second;
+            }
+            path.slices.push_back(made);
+        }
+        if (!path.slices.empty()) step.lanes.push_back(std::move(path));
     }
 
     void add_gap(std::vector<shown_step>& steps, const idle_piece& of) {
@@ -443,6 +486,10 @@ std::string payload_of(const shown_step& step) {
         if (each.kind == lane_kind::gaps) {
             add("cause", [](const slice& of) { return of.kind; });
             add("place", [](const slice& of) { return of.other; });
+        }
+        if (each.kind == lane_kind::path) {
+            add("place", [](const slice& of) { return of.other; });
+            add("on", [](const slice& of) { return of.index == npos ? -1 : static_cast<std::int64_t>(of.index); });
         }
         out += '}';
     }
