@@ -4,7 +4,7 @@
 #
 #   cmake/setup.sh GROUP...    installs what is missing of Debian's packages, or without root names it and exits, and
 #                              fetches NVIDIA's headers where the machine has no CUDA toolkit. The groups are
-#                              build, tests, lint, packages and frameworks.
+#                              build, tests, lint, packages, frameworks and browsers.
 #
 # Scripts source it, and call the functions for these two: need_packages GROUP... and need_cuda_headers.
 # PROF_HIDE_CUDA_TOOLKIT=1 makes these, and the build, act as if the machine had no toolkit.
@@ -20,6 +20,7 @@ packages_of() {
         tests) echo abigail-tools binutils ca-certificates ccache libbenchmark-dev libgmock-dev libgtest-dev libprotobuf-dev lld-16 mold pkg-config python3 python3-venv valgrind ;;
         packages) echo bash-completion dpkg-dev fish groff lintian man-db mmdebstrap zsh ;;
         frameworks) echo python3-torch ;;  # an old PyTorch
+        browsers) echo chromium chromium-driver firefox-esr fonts-dejavu-core node-typescript nodejs ;;  # for tests/page
         lint) echo clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 shellcheck ;;
     esac
 }

@@ -115,7 +115,7 @@ quickstart_without_toolkit() {
 }
 
 groups=(build tests)
-((!all)) || groups+=(lint packages frameworks)
+((!all)) || groups+=(lint packages frameworks browsers)
 need_packages "${groups[@]}"
 # A compiler's work on a file is kept for the next build of the same, in this clone or another.
 if command -v ccache > /dev/null; then

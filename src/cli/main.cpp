@@ -25,6 +25,7 @@
 #include "cli/export.hpp"
 #include "cli/installed_files.hpp"
 #include "cli/manual.hpp"
+#include "cli/open.hpp"
 #include "cli/pager.hpp"
 #include "cli/report.hpp"
 #include "cli/run.hpp"
@@ -33,7 +34,7 @@
 
 namespace {
 
-const std::vector<std::string> names_of_commands = {"run",  "report", "diagnose",   "export",
+const std::vector<std::string> names_of_commands = {"run",  "report", "open",       "diagnose", "export",
                                                     "seal", "ctl",    "completion", "help"};
 
 // A wrong command line: one line and, where it has one, a list of names on lines of its own.
@@ -53,7 +54,7 @@ std::string hint_for(const std::string& word) {
     if (!near.empty()) return "; did you mean " + near + "?";
     if (word.ends_with(".prof")) return "; did you mean prof report?";
     if (is_program(word)) return "; did you mean prof run?";
-    return "; there are run, report, diagnose, export, seal, ctl, completion and help";
+    return "; there are run, report, open, diagnose, export, seal, ctl, completion and help";
 }
 
 int refuse_command(const std::string& word) {
@@ -106,6 +107,7 @@ int run_main(std::vector<std::string> words) {
     const auto add_command = [&](const char* name) { return line.add_command(name, prof::purpose_of(name)); };
     prof::command_arguments run_arguments = add_command("run");
     prof::command_arguments report_arguments = add_command("report");
+    prof::command_arguments open_arguments = add_command("open");
     prof::command_arguments diagnose_arguments = add_command("diagnose");
     prof::command_arguments export_arguments = add_command("export");
     prof::command_arguments seal_arguments = add_command("seal");
@@ -113,6 +115,7 @@ int run_main(std::vector<std::string> words) {
     prof::command_arguments completion_arguments = add_command("completion");
     const prof::run_command run(run_arguments);
     const prof::report_command report(report_arguments);
+    const prof::open_command opening(open_arguments);
     const prof::diagnose_command diagnosing(diagnose_arguments);
     const prof::export_command exporting(export_arguments);
     const prof::seal_command sealing(seal_arguments);
@@ -149,6 +152,7 @@ int run_main(std::vector<std::string> words) {
         const std::optional<std::string> given = line.parse(words);
         if (given == "run") return run(command);
         if (given == "report") return report();
+        if (given == "open") return opening();
         if (given == "diagnose") return diagnosing();
         if (given == "export") return exporting();
         if (given == "seal") return sealing();

@@ -27,6 +27,7 @@ constexpr std::array pages = std::to_array<page>({
     {"", "what each range of a training program costs on the GPU",
      "prof run [options] [--] command [argument...]\n"
      "prof report [options] [file...]\n"
+     "prof open [options] [file...]\n"
      "prof diagnose [options] [file...]\n"
      "prof export [options] [file...]\n"
      "prof seal file...\n"
@@ -92,6 +93,7 @@ EXIT STATUS
 prof report run.prof --report kernels,copies --format json -o run.json
 prof report prof-captures/*.prof --format csv
 prof report run.prof --report all
+prof report run.prof --html run.html
 prof report --report help)",
      R"(OUTPUT
     JSON is one object for one report of one capture, else an array of them. CSV
@@ -101,6 +103,25 @@ EXIT STATUS
     0  done
     1  a file could not be read (the others are reported), or the output not
        written
+    2  the options make no sense
+)"},
+    {"open", "show a run as a page in the browser", "prof open [options] [file...]",
+     "Writes the page that prof report --html writes, beside the captures, and opens it with $BROWSER or xdg-open. It "
+     "is "
+     "one file that needs no network: send it as it is. Where no browser can be started, standard error has its "
+     "path. Files are as those of prof report; of a job with several ranks the page has a table of all, and the "
+     "figures of "
+     "the rank that the others wait for.",
+     R"(prof open
+prof open run.prof
+prof open prof-captures -o job.html)",
+     R"(FILES
+    DIR/NAME.RANK.HOST-PID.html, of several captures DIR/job.html
+        the page; in a new folder of $TMPDIR where DIR cannot be written
+
+EXIT STATUS
+    0  done, with a browser or without
+    1  a file could not be read, or the page not written
     2  the options make no sense
 )"},
     {"diagnose", "say what to change, and what a step would gain", "prof diagnose [options] [file...]",

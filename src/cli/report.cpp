@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/number.hpp"
 #include "cli/capture_inputs.hpp"
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
+#include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
 #include "report/reports.hpp"
@@ -20,6 +24,7 @@ namespace {
 
 // A part of the manual.
 constexpr std::string_view title_of_tables = "Which tables are made";
+constexpr std::string_view title_of_place = "Format and place";
 
 std::string list_of_reports() {
     std::string out;
@@ -106,6 +111,12 @@ report_command::report_command(command_arguments& arguments) {
         .takes(positive_number())
         .value("N")
         .group(title_of_tables);
+    arguments
+        .add("--html", html_,
+             "Write a page for the browser to FILE: one file with the answer, what to change, every step, kernels and "
+             "a step in time, that needs no network")
+        .value("FILE")
+        .group(title_of_place);
     output_.add_to(arguments);
 }
 
@@ -114,6 +125,16 @@ std::vector<const report_kind*> report_command::kinds_asked_for() const {
     if (full_) return full_reports();
     if (reports_.empty()) return {&report_kinds().front()};
     return reports_named(reports_);
+}
+
+std::string report_command::place_of_page() const {
+    if (!html_.empty()) {
+        if (!reports_.empty() || full_) throw usage_error("--html has a page of its own, without --report and --full");
+        return html_;
+    }
+    // Into a file, and of no tables that were asked for: else it is HTML for another page.
+    const bool is_page = output_.format().name == "html" && !output_.place().empty() && reports_.empty() && !full_;
+    return is_page ? output_.place() : std::string();
 }
 
 int report_command::operator()() const {
@@ -146,6 +167,8 @@ int report_command::operator()() const {
     settings.selection = part_.request();
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
+
+    if (const std::string place = place_of_page(); !place.empty()) return write_page(inputs, place, settings);
 
     settings.leaves_out_empty = full_;
     const std::vector<const report_kind*> kinds = kinds_asked_for();
@@ -180,6 +203,25 @@ int report_command::operator()() const {
     output.write(writer->text());
     output.finish();
     return status;
+}
+
+int report_command::write_page(const capture_inputs& inputs, const std::string& place,
+                               const report_settings& settings) const {
+    if (const outcome usable = check_output(place, inputs.files); !usable.ok()) {
+        complain(usable.message());
+        return exit_usage;
+    }
+    page_order order{.files = inputs.files, .place = place == "-" ? std::string() : place, .settings = settings};
+    order.settings.may_use_threads = true;
+    order.prepare = [this](timeline& data) {
+        flags_.apply_to(data);
+        part_.count_steps(data);
+    };
+    const progress_display progress;
+    const bool all_read = write_page_of(order, progress) && inputs.all_found;
+    std::error_code failed;
+    if (!order.place.empty() && std::filesystem::is_regular_file(order.place, failed)) print_saved_page(order.place);
+    return all_read ? exit_ok : exit_failure;
 }
 
 }  // namespace prof

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "cli/arguments.hpp"
+#include "cli/capture_inputs.hpp"
 #include "cli/input.hpp"
 #include "cli/report_output.hpp"
 #include "cli/selection_flags.hpp"
 #include "export/report/report_writer.hpp"
 #include "options/options.hpp"
+#include "report/report_settings.hpp"
 #include "report/reports.hpp"
 
 namespace prof {
@@ -28,12 +30,16 @@ public:
 
 private:
     std::vector<const report_kind*> kinds_asked_for() const;  // throws usage_error
+    // The file that is to be a page (page_output.hpp); "": none is wanted. Throws usage_error.
+    std::string place_of_page() const;
+    int write_page(const capture_inputs& inputs, const std::string& place, const report_settings& settings) const;
 
     std::vector<std::string> files_;
     std::vector<std::string> reports_;  // none: the default
     bool whole_run_ = false;
     bool full_ = false;
     report_output output_;
+    std::string html_;
     std::string kernel_names_ = "full";
     attribution_flags flags_;
     selection_flags part_;

@@ -21,9 +21,11 @@
 #include "cli/cli.hpp"
 #include "cli/input.hpp"
 #include "cli/output.hpp"
+#include "cli/page_output.hpp"
 #include "export/atomic_file.hpp"
 #include "export/capture_files/exports.hpp"
 #include "export/chrome/chrome_trace.hpp"
+#include "export/page/page_writer.hpp"
 #include "export/report/report_text.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "options/plans.hpp"
@@ -84,6 +86,7 @@ public:
             // The table of one capture comes before its trace, which takes longer.
             if (is_one_) print_tables();
             export_files(data, capture, summary);
+            if (options_.exports.html) add_to_page(data, capture);
         } catch (const std::exception& failure) {
             complain(failure.what());
         }
@@ -91,6 +94,7 @@ public:
 
     void finish() {
         if (!is_one_) print_tables();
+        if (!job_.members.empty()) write_page_of_job();
         if (empty_count_ != 0) {
             complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
         }
@@ -189,7 +193,43 @@ private:
         ++exported_;
     }
 
+    // Of one process its page; of several one page, when all are there.
+    void add_to_page(const timeline& data, const run_capture& capture) {
+        if (is_one_) {
+            page_ = stem_of(capture.path) + ".html";
+            const progress_line making(progress_, "making the page of " + capture.path);
+            atomic_file file(page_);
+            write_page(data, capture.path, page_settings(), file);
+            file.commit();
+            return;
+        }
+        job_.members.push_back(page_document(data, capture.path, page_settings()));
+        job_paths_.push_back(capture.path);
+    }
+    void write_page_of_job() {
+        job_.shown = member_to_show(job_.members);
+        const std::string& path = job_paths_[job_.shown];
+        const timeline data = load_input(path, progress_);
+        page_ = directory_ + "/job.html";
+        const progress_line making(progress_, "making the page of " + directory_);
+        atomic_file file(page_);
+        write_page(data, path, page_settings(), file, job_.members.size() > 1 ? &job_ : nullptr);
+        file.commit();
+    }
+    report_settings page_settings() const {
+        report_settings out = settings_;
+        out.may_use_threads = true;
+        return out;
+    }
+
     void print_places() const {
+        if (!page_.empty()) {
+            if (shows_screen_) {
+                print_saved_page(page_);
+            } else {
+                complain("page:    " + page_);
+            }
+        }
         if (paths_.size() > 1 && shows_screen_) {
             fmt::print(stderr, "saved {} captures in {}\n", with_thousands(paths_.size()),
                        terminal_safe(path_from_here(directory_)));
@@ -242,6 +282,9 @@ private:
     bool has_gpu_work_ = false;
     std::size_t empty_count_ = 0;
     std::size_t exported_ = 0;
+    std::string page_;  // "": none was made
+    page_job job_;
+    std::vector<std::string> job_paths_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -127,6 +128,7 @@ public:
           att_(att),
           original_(options.original != nullptr ? *options.original : data),
           makes_ahead_(options.may_use_threads && examined.parts() > 1),
+          wants_sets_(options.wants_sets),
           out_(out) {
         if (!out.has_gpu_work) {
             parts_.emplace(data, att, examined.host, examined.where, examined.steps);
@@ -182,14 +184,17 @@ public:
         std::vector<finding_modules> of_findings(found_.size());
         gain_request all;
         std::vector<priced_line> of_lines = lines_to_price();
+        choose_sets();
         with_parts([&](examined_part& of, std::size_t part) {
             if (examined_.parts() > 1) {
                 const auto [from_ns, to_ns] = times_of(of.graph);
                 modules.look_at(from_ns, to_ns);
             }
             auto together = std::make_shared<replay_changes>();
+            auto by_finding = std::make_shared<std::vector<replay_changes>>();
             for (std::size_t i = 0; i < found_.size(); ++i) {
                 const replay_changes changes = changes_of(*found_[i].asked, found_[i].suspects, of);
+                if (!sets_.empty()) by_finding->push_back(changes);
                 // Without calls of CUDA a change is known to lie in a step, and no nearer.
                 if (!parts_) {
                     of_findings[i].add(changes, of.graph, modules,
@@ -197,33 +202,52 @@ public:
                 }
                 together->add(changes);
             }
-            return task_list{[&path, &of] { path.add(of.graph); },
-                             [this, &of, part, &of_lines] {
-                                 for (priced_line& each : of_lines) {
-                                     replay(of, part, changes_of(each, of), each.request);
-                                 }
-                             },
-                             [this, &of, part, &all, together, wants_recording_cost] {
-                                 together->normalize();
-                                 replay(of, part, *together, all);
-                                 if (!wants_recording_cost) return;
-                                 cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
-                             }};
+            task_list tasks{[&path, &of] { path.add(of.graph); },
+                            [this, &of, part, &of_lines] {
+                                for (priced_line& each : of_lines) {
+                                    replay(of, part, changes_of(each, of), each.request);
+                                }
+                            },
+                            [this, &of, part, &all, together, wants_recording_cost] {
+                                together->normalize();
+                                replay(of, part, *together, all);
+                                if (!wants_recording_cost) return;
+                                cost_.add(cost_of_recording(of.graph, of_parts_[part].replayed_ns));
+                            }};
+            for (priced_set& each : sets_) {
+                tasks.emplace_back([this, &of, part, &each, by_finding] {
+                    replay_changes changes;
+                    for (std::size_t i = 0; i < by_finding->size(); ++i) {
+                        if ((each.findings >> i & 1) != 0) changes.add((*by_finding)[i]);
+                    }
+                    changes.normalize();
+                    replay(of, part, changes, each.asked);
+                });
+            }
+            return tasks;
         });
         add_line_costs(of_lines);
+        finish_sets();
         for (std::size_t i = 0; i < found_.size(); ++i) {
             found_[i].of.modules = of_findings[i].largest();
+            found_[i].of.bit = bit_of(i);
             out_.findings.push_back(std::move(found_[i].of));
         }
         if (!out_.findings.empty()) out_.together_ns = gain_of(all).total_ns;
-        changed_lengths_ns_ = lengths_ns_;
-        const std::size_t steps = steps_ns_.size();
-        if (lengths_ns_.size() != steps || all.steps_ns.size() != steps) return path.finish(out_);
-        for (std::size_t i = 0; i < steps; ++i) {
-            const std::int64_t ns = lengths_ns_[i] - (steps_ns_[i] - all.steps_ns[i]);
-            changed_lengths_ns_[i] = std::max<std::int64_t>(ns, 0);
-        }
+        changed_lengths_ns_ = changed_lengths(all);
         path.finish(out_);
+    }
+
+    // REQUIRES: add_all_together(). The sets again with a finding that no replay prices: what it gains beside the
+    // others of a set is what `beside` says of the lengths that steps have without those.
+    template <typename TBeside>
+    void add_sets_with(std::uint32_t bit, std::int64_t alone_ns, TBeside&& beside) {
+        if (!wants_sets_ || bit == 0) return;
+        out_.sets.push_back({bit, alone_ns});
+        for (const priced_set& each : sets_) {
+            const std::int64_t gain_ns = each.gain_ns + beside(changed_lengths(each.asked));
+            out_.sets.push_back({each.findings | bit, std::min(gain_ns, out_.wall_ns)});
+        }
     }
 
     // After look(): the lengths of the steps; after add_all_together() the same without all that was found.
@@ -254,6 +278,12 @@ private:
         const rule* asked;
         std::vector<suspect> suspects;
     };
+    // Some of found_, as bits by index, at once.
+    struct priced_set {
+        std::uint32_t findings = 0;
+        gain_request asked{};
+        std::int64_t gain_ns = 0;
+    };
     // A rule's places, and what is to be replayed: all of them; and if they may be findings of their own the first ones
     // one by one, those together, and the others.
     struct asked_rule {
@@ -276,6 +306,64 @@ private:
         std::size_t first_step = 0;
         std::int64_t replayed_ns = 0;
     };
+
+    // How long the steps are with the change.
+    std::vector<std::int64_t> changed_lengths(const gain_request& with) const {
+        std::vector<std::int64_t> out = lengths_ns_;
+        const std::size_t steps = steps_ns_.size();
+        if (out.size() != steps || with.steps_ns.size() != steps) return out;
+        for (std::size_t i = 0; i < steps; ++i) {
+            out[i] = std::max<std::int64_t>(out[i] - (steps_ns_[i] - with.steps_ns[i]), 0);
+        }
+        return out;
+    }
+
+    static constexpr std::size_t most_in_all_sets = 6;  // findings
+    static constexpr std::size_t most_in_sets = 30;
+    static constexpr std::size_t most_in_pairs = 10;
+
+    static std::uint32_t bit_of(std::size_t index) noexcept {
+        return index < most_in_sets ? std::uint32_t{1} << index : 0;
+    }
+
+    void choose_sets() {
+        sets_.clear();
+        if (!wants_sets_ || found_.empty()) return;
+        // In the order in which people read them.
+        diagnosis read{.steps = out_.steps, .step_ns = out_.step_ns};
+        for (std::size_t i = 0; i < std::min(found_.size(), most_in_sets); ++i) {
+            const finding& of = found_[i].of;
+            read.findings.push_back(
+                {.gain_ns = of.gain_ns, .trust = of.trust, .changes_results = of.changes_results, .bit = bit_of(i)});
+        }
+        sort_findings(read);
+        const std::size_t count = read.findings.size();
+        std::set<std::uint32_t> chosen;
+        if (count <= most_in_all_sets) {
+            for (std::uint32_t bits = 1; bits < std::uint32_t{1} << count; ++bits) chosen.insert(bits);
+        } else {
+            std::uint32_t first = 0;
+            for (std::size_t i = 0; i < count; ++i) {
+                chosen.insert(read.findings[i].bit);
+                chosen.insert(first |= read.findings[i].bit);
+                for (std::size_t j = 0; i < most_in_pairs && j < i; ++j) {
+                    chosen.insert(read.findings[i].bit | read.findings[j].bit);
+                }
+            }
+        }
+        for (const std::uint32_t bits : chosen) sets_.push_back({.findings = bits});
+    }
+
+    void finish_sets() {
+        for (priced_set& each : sets_) {
+            each.gain_ns = std::max<std::int64_t>(gain_of(each.asked).total_ns, 0);
+            for (std::size_t i = 0; i < found_.size(); ++i) {
+                // As the finding itself says it.
+                if (each.findings == bit_of(i)) each.gain_ns = found_[i].of.gain_ns;
+            }
+            out_.sets.push_back({each.findings, each.gain_ns});
+        }
+    }
 
     // Reads nothing that changes, so that another thread may make a part.
     examined_part part_at(std::size_t index) const {
@@ -806,11 +894,13 @@ private:
     const attribution& att_;
     const timeline& original_;
     bool makes_ahead_;
+    bool wants_sets_;
     bool has_scopes_ = false;
     diagnosis& out_;
     std::optional<examined_part> only_part_;
     std::vector<part_figures> of_parts_;
     std::vector<priced> found_;
+    std::vector<priced_set> sets_;
     std::vector<std::string_view> looked_;  // rules that found nothing
     std::vector<std::int64_t> steps_ns_;    // by the replay, without changes
     std::vector<std::int64_t> lengths_ns_;
@@ -839,6 +929,8 @@ void add_uneven(std::optional<finding> uneven, std::int64_t excess_ns, diagnosis
         out.looked.emplace_back(uneven_steps_name);
         return;
     }
+    constexpr std::uint32_t last_bit = 1U << 30;  // no finding of a replay has it
+    uneven->bit = last_bit;
     out.findings.push_back(std::move(*uneven));
     out.together_ns = std::min(out.together_ns + excess_ns, out.wall_ns);
 }
@@ -951,9 +1043,15 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     of.add_all_together(!options.is_sample);
     if (!options.is_sample) {
         const std::int64_t excess_ns = excess_of_uneven(of.lengths_ns(), of.changed_lengths_ns());
+        const std::size_t before = out.findings.size();
         add_uneven(of.parts() != nullptr ? find_uneven_steps(*of.parts(), examined.steps, out.findings)
                                          : find_uneven_steps(data, att, examined.steps, out.findings),
                    excess_ns, out);
+        if (out.findings.size() > before) {
+            of.add_sets_with(
+                out.findings.back().bit, out.findings.back().gain_ns,
+                [&](const std::vector<std::int64_t>& with_ns) { return excess_of_uneven(of.lengths_ns(), with_ns); });
+        }
     }
     const bool are_chosen = options.steps != nullptr && !options.is_sample;
     add_remarks(examined.steps, are_chosen, out);
@@ -974,7 +1072,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
     return out;
 }
 
-void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
+void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool wants_sets) {
     if (of.steps == 0) return;
     const double factor = static_cast<double>(all.size()) / static_cast<double>(of.steps);
     const auto extend = [factor](auto& value) {
@@ -982,6 +1080,7 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
         value = static_cast<std::remove_reference_t<decltype(value)>>(extended);
     };
     for (std::int64_t* const each : {&of.replayed_ns, &of.together_ns, &of.path_ns, &of.unexplained_ns}) extend(*each);
+    for (finding_set& each : of.sets) extend(each.gain_ns);
     for (finding& each : of.findings) {
         extend(each.cost_ns);
         extend(each.gain_ns);
@@ -1004,7 +1103,16 @@ void extend_to_all(diagnosis& of, const std::vector<whole_step>& all) {
     std::optional<finding> uneven = price_uneven_steps(lengths_of(all), of.findings);
     const std::int64_t gain_ns = uneven ? uneven->gain_ns : 0;
     of.replayed_ns += gain_ns;  // the sample is without these steps
+    const std::size_t before = of.findings.size();
     add_uneven(std::move(uneven), gain_ns, of);
+    if (of.findings.size() > before && wants_sets) {
+        const std::uint32_t bit = of.findings.back().bit;
+        const std::size_t sets = of.sets.size();
+        for (std::size_t i = 0; i < sets; ++i) {
+            of.sets.push_back({of.sets[i].findings | bit, std::min(of.sets[i].gain_ns + gain_ns, of.wall_ns)});
+        }
+        of.sets.push_back({bit, gain_ns});
+    }
     sort_findings(of);
 }
 

@@ -28,7 +28,10 @@ struct diagnosis_options {
     // The steps to examine, which must outlive the call; null: those of the timeline, without the warm-up.
     const whole_steps* steps = nullptr;
     bool may_use_threads = false;  // one more than the calling one
-    bool is_sample = false;        // these steps stand for more of them: extend_to_all() asks whether those are uneven
+    // Prices of sets of findings, too: of up to six findings all sets, else pairs, the first ones, and all. Each costs
+    // a replay.
+    bool wants_sets = false;
+    bool is_sample = false;  // these steps stand for more of them: extend_to_all() asks whether those are uneven
 };
 
 diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis_options& options = {});
@@ -36,7 +39,7 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
 // Makes the diagnosis of some of a program's steps (diagnosis_options::steps) one of all of them: what a step costs and
 // would gain stays, as far as the findings of the rules go, its length becomes that of all, and the rule uneven_steps
 // is asked of all lengths.
-void extend_to_all(diagnosis& of, const std::vector<whole_step>& all);
+void extend_to_all(diagnosis& of, const std::vector<whole_step>& all, bool wants_sets = false);
 
 // The rules, by name and purpose, in the order in which they are asked.
 struct rule_description {

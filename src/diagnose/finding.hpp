@@ -75,6 +75,13 @@ struct finding {
     std::vector<std::string> modules{};
     std::string brief_advice{};         // the first thing to try, in at most 60 characters; "": see `advice`
     std::vector<std::string> advice{};  // what to try, in the words of PyTorch, JAX or CUDA
+    std::uint32_t bit = 0;              // of the finding in finding_set::findings
+};
+
+// What several findings would gain at once.
+struct finding_set {
+    std::uint32_t findings = 0;  // a bit for each (finding::bit)
+    std::int64_t gain_ns = 0;    // of all steps
 };
 
 // A share of the critical path.
@@ -97,6 +104,7 @@ struct diagnosis {
     double least_share = 0;           // of a step: what gains less is no finding,
     double least_ns = 0;              // which is so much: of the median step, or of the mean if that is shorter
     std::vector<finding> findings{};  // in the order of sort_findings()
+    std::vector<finding_set> sets{};  // if diagnosis_options::wants_sets
     std::int64_t path_ns = 0;         // length of the critical path; about wall_ns
     std::int64_t unexplained_ns = 0;  // of the path: waits for a reason that was not recorded
     std::vector<path_share> path{};   // largest first; adds up to path_ns

@@ -54,6 +54,9 @@ public:
                 if (piece.kind == path_kind::operation) {
                     named.where = path_below(named.where, name_of(data_.ops[piece.op]));
                 }
+                const bool is_on_gpu = piece.kind == path_kind::operation || piece.kind == path_kind::next_operation;
+                if (is_on_gpu) named.op = piece.op;
+                if (piece.event != npos) named.thread = graph.events()[piece.event].thread;
                 out.push_back(std::move(named));
             });
         }

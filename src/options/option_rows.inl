@@ -33,7 +33,8 @@ PROF_OPTION_AS(export, exports, export_set, {}, export_words{},
                {.group = option_group::output,
                 .value_name = "LIST",
                 .changes = option_change::while_recording,
-                .help = "Make of each capture: trace, summary, trace,summary (default), or none"})
+                .help = "Make of each capture: trace, summary, html, some of these with commas between (default: "
+                         "trace,summary), or none"})
 // The pattern of threads that work for others. None: that of attribution_options; "": no thread works for another.
 PROF_OPTION(adopt, std::optional<std::string>, {}, thread_pattern{},
             {.value_name = "PATTERN",

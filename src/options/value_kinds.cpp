@@ -77,16 +77,28 @@ std::optional<export_set> export_words::parse(std::string_view text) {
     export_set out{.trace = false, .summary = false};
     if (text == "none") return out;
     for (const std::string_view part : split(text, ',')) {
-        if (part != "trace" && part != "summary") return std::nullopt;
-        (part == "trace" ? out.trace : out.summary) = true;
+        if (part == "trace") {
+            out.trace = true;
+        } else if (part == "summary") {
+            out.summary = true;
+        } else if (part == "html") {
+            out.html = true;
+        } else {
+            return std::nullopt;
+        }
     }
     return out;
 }
 
 std::string export_words::print(const export_set& value) {
-    if (!value.any()) return "none";
-    if (value.trace && value.summary) return "trace,summary";
-    return value.trace ? "trace" : "summary";
+    std::string out;
+    const auto add = [&](bool is_set, std::string_view word) {
+        if (is_set) out.append(out.empty() ? "" : ",").append(word);
+    };
+    add(value.trace, "trace");
+    add(value.summary, "summary");
+    add(value.html, "html");
+    return out.empty() ? "none" : out;
 }
 
 std::optional<std::optional<std::string>> thread_pattern::parse(std::string_view text) {

@@ -141,8 +141,8 @@ struct memory_size {
 struct export_words {
     static std::optional<export_set> parse(std::string_view text);
     static std::string print(const export_set& value);
-    static std::string accepts() { return "trace, summary, trace,summary, or none"; }
-    static std::vector<std::string> alternatives() { return {"trace", "summary", "none"}; }
+    static std::string accepts() { return "trace, summary, html, some of these with commas between, or none"; }
+    static std::vector<std::string> alternatives() { return {"trace", "summary", "html", "none"}; }
 };
 
 // A shell pattern of threads' names. "auto" is no value: the reader of the option has a pattern of its own. "off" is

@@ -26,8 +26,10 @@ inline as_written<activity_set> all_activities() { return {"all", activity_set::
 struct export_set {
     bool trace = true;
     bool summary = true;
+    bool html = false;  // which `prof run` makes at the end; libprof.so has no pages
 
-    bool any() const noexcept { return trace || summary; }
+    bool any() const noexcept { return trace || summary || html; }
+    bool any_of_process() const noexcept { return trace || summary; }
     bool operator==(const export_set&) const = default;
 };
 

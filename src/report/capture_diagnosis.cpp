@@ -57,26 +57,24 @@ priced_changes priced_changes_of(const diagnosis& of) {
             .together_share = of.share_of(of.together_ns)};
 }
 
-namespace {
-
-diagnosis diagnosed(const projected_timeline& shown, double least_share, bool may_use_threads,
-                    const whole_steps* steps = nullptr, bool is_sample = false) {
+diagnosis capture_diagnosis::diagnosed(const projected_timeline& shown, const whole_steps* steps,
+                                       bool is_sample) const {
     return diagnose(shown.data(), shown.att(),
-                    {.least_share = least_share,
+                    {.least_share = least_share_,
                      .step_function = shown.step_function(),
                      .original = &shown.original(),
                      .call_name = call_names(shown.data()),
                      .steps = steps,
-                     .may_use_threads = may_use_threads,
+                     .may_use_threads = may_use_threads_,
+                     .wants_sets = wants_sets_,
                      .is_sample = is_sample});
 }
 
-diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, bool may_use_threads,
-                          const selection_request& part) {
+diagnosis capture_diagnosis::of_chosen_steps(const projected_timeline& shown) const {
     try {
-        const whole_steps steps = choose_whole_steps(shown.data(), shown.att(), part, !shown.step_function().empty());
-        diagnosis out = diagnosed(shown, least_share, may_use_threads, &steps);
-        const std::size_t chosen = choose_times(shown.data(), shown.att(), part).steps.size();
+        const whole_steps steps = choose_whole_steps(shown.data(), shown.att(), part_, !shown.step_function().empty());
+        diagnosis out = diagnosed(shown, &steps);
+        const std::size_t chosen = choose_times(shown.data(), shown.att(), part_).steps.size();
         const std::size_t whole = steps.steps.size() + steps.warm_up;
         if (chosen > whole) {
             out.remarks.push_back(fmt::format("{} of the {} chosen steps {} not recorded as a whole, and left out",
@@ -85,41 +83,45 @@ diagnosis of_chosen_steps(const projected_timeline& shown, double least_share, b
         return out;
     } catch (const nothing_selected& failure) {
         diagnosis out;
-        out.least_share = least_share;
+        out.least_share = least_share_;
         out.not_looked.push_back(fmt::format("nothing could be examined: {}", failure.what()));
         return out;
     }
 }
 
-}  // namespace
-
 const diagnosis& capture_diagnosis::get() {
     if (!made_) {
         const projected_timeline shown({.data = data_, .projected = projected_});
-        made_ = part_.has_times() ? of_chosen_steps(shown, least_share_, may_use_threads_, part_)
-                                  : diagnosed(shown, least_share_, may_use_threads_);
+        made_ = part_.has_times() ? of_chosen_steps(shown) : diagnosed(shown);
     }
     return *made_;
 }
 
-std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
+const diagnosis* capture_diagnosis::of_screen(const step_figures& of) {
     const bool is_small = data_.api_calls.size() + data_.ops.size() <= limits_.records + limits_.records / 2;
     if (made_ || is_small) {
-        if (!get().has_steps || get().steps == 0) return {};
-        return priced_changes_of(get());
+        sampled_ = 0;
+        return get().has_steps && get().steps != 0 ? &get() : nullptr;
     }
+    if (of_sample_) return &*of_sample_;
     step_sample sample = sample_steps(data_, of.whole.steps, limits_);
-    if (sample.steps.empty()) return {};
+    if (sample.steps.empty()) return nullptr;
     const timeline slices = slices_of(data_, sample.spans);
     whole_steps steps = of.whole;
     steps.steps = std::move(sample.steps);
-    diagnosis priced = diagnosed(projected_timeline({.data = slices, .projected = projected_}), least_share_,
-                                 may_use_threads_, &steps, true);
-    if (priced.steps == 0) return {};
-    const std::uint64_t sampled = priced.steps;
-    extend_to_all(priced, of.whole.steps);
-    priced_changes out = priced_changes_of(priced);
-    out.sampled = sampled;
+    diagnosis priced = diagnosed(projected_timeline({.data = slices, .projected = projected_}), &steps, true);
+    if (priced.steps == 0) return nullptr;
+    sampled_ = priced.steps;
+    extend_to_all(priced, of.whole.steps, wants_sets_);
+    of_sample_ = std::move(priced);
+    return &*of_sample_;
+}
+
+std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
+    const diagnosis* const priced = of_screen(of);
+    if (priced == nullptr) return {};
+    priced_changes out = priced_changes_of(*priced);
+    out.sampled = sampled_;
     return out;
 }
 

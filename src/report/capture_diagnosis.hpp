@@ -2,6 +2,7 @@
 // The diagnosis of a timeline that reports show, made once, when it is first asked for. One thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,8 @@
 #include "timeline/timeline.hpp"
 
 namespace prof {
+
+class projected_timeline;
 
 class capture_diagnosis {
 public:
@@ -35,9 +38,17 @@ public:
     const timeline& data() const noexcept { return data_; }
     // Of all steps, made once.
     const diagnosis& get();
+    // The one of add_gains(), of all steps or of a sample; null: there is none.
+    const diagnosis* of_screen(const step_figures& of);
+    std::uint64_t sampled() const noexcept { return sampled_; }  // steps, of that one; 0: all
+    // From now on diagnoses have prices of sets of findings (diagnosis_options::wants_sets).
+    void ask_for_sets() noexcept { wants_sets_ = true; }
 
 private:
     std::optional<priced_changes> gains(const step_figures& of);
+    diagnosis diagnosed(const projected_timeline& shown, const whole_steps* steps = nullptr,
+                        bool is_sample = false) const;
+    diagnosis of_chosen_steps(const projected_timeline& shown) const;
 
     const timeline& data_;
     const projection_options& projected_;
@@ -45,7 +56,10 @@ private:
     selection_request part_;
     bool may_use_threads_;
     sample_limits limits_;
+    bool wants_sets_ = false;
     std::optional<diagnosis> made_;
+    std::optional<diagnosis> of_sample_;
+    std::uint64_t sampled_ = 0;
 };
 
 // The findings as changes, in their order.

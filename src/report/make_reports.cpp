@@ -108,6 +108,18 @@ void make_reports(const timeline& data, const std::string& path, const report_se
                       });
 }
 
+void with_report_input(const timeline& data, const std::string& path, const report_settings& settings,
+                       const std::function<void(const report_input&, capture_diagnosis&)>& visit) {
+    with_report_input(data, path, settings, nullptr, false, visit);
+}
+
+report_document make_document_of(const report_input& input, capture_diagnosis& diagnosed,
+                                 std::span<const report_kind* const> reports) {
+    report_document out = make_document(input, reports);
+    complete(out, diagnosed);
+    return out;
+}
+
 report_document make_summary(const timeline& data, const std::string& path, const report_settings& settings,
                              const attribution* att) {
     report_document out;

@@ -31,6 +31,13 @@ void make_reports(const timeline& data, const std::string& path, const report_se
 report_document make_summary(const timeline& data, const std::string& path, const report_settings& settings,
                              const attribution* att = nullptr);
 
+// What documents of several kinds are made of, for whoever makes them together: visit(input, its diagnosis).
+void with_report_input(const timeline& data, const std::string& path, const report_settings& settings,
+                       const std::function<void(const report_input&, capture_diagnosis&)>& visit);
+// The document of these reports, from such an input.
+report_document make_document_of(const report_input& input, capture_diagnosis& diagnosed,
+                                 std::span<const report_kind* const> reports);
+
 // Whether settings are about the capture as a whole, so that a changed copy of it has them; the copy, and the other
 // settings.
 bool changes_timeline(const report_settings& settings);

@@ -18,7 +18,7 @@ import time
 import unittest
 
 PROF, SHELL = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
-COMMANDS = ("run", "report", "diagnose", "export", "seal", "ctl", "completion")
+COMMANDS = ("run", "report", "open", "diagnose", "export", "seal", "ctl", "completion")
 
 
 def prof(*arguments):
@@ -189,10 +189,10 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.offers("prof report --report "), names)
         self.assertEqual(self.offers("prof report --report kernels,cop"), {"copies"})
         self.assertEqual(self.offers("prof report --fold "), {"counters", "all", "none"})
-        self.assertEqual(self.offers("prof run --export "), {"trace", "summary", "none"})
+        self.assertEqual(self.offers("prof run --export "), {"trace", "summary", "html", "none"})
 
     def test_files(self):
-        for command in ("report", "export", "seal"):
+        for command in ("report", "open", "export", "seal"):
             self.assertEqual(self.offers(f"prof {command} "), {"first run.prof", "second.prof", "some-folder"}, command)
         self.assertEqual(self.offers("prof run -o "), {"some-folder"})
         self.assertEqual(self.offers("prof report -o n"), {"notes.txt"})

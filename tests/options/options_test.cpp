@@ -34,7 +34,12 @@ TEST(Options, AcceptEveryNameOfTheTable) {
     EXPECT_EQ(set_option(out, "export", "none").message(), "");
     EXPECT_FALSE(out.exports.summary);
     EXPECT_EQ(set_option(out, "export", "trace,summary").message(), "");
-    EXPECT_TRUE(out.exports.trace && out.exports.summary);
+    EXPECT_TRUE(out.exports.trace && out.exports.summary && !out.exports.html);
+    EXPECT_EQ(set_option(out, "export", "html,trace").message(), "");
+    EXPECT_TRUE(out.exports.trace && out.exports.html && !out.exports.summary);
+    EXPECT_EQ(set_option(out, "export", "html").message(), "");
+    EXPECT_TRUE(out.exports.any() && !out.exports.any_of_process());
+    EXPECT_EQ(set_option(out, "export", "trace,summary").message(), "");
     for (const char* how_much : {"60s", "10m", "168h", "8M", "500MB", "1T", "60s,500M", "2G,1h"}) {
         EXPECT_EQ(set_option(out, "keep", how_much).message(), "");
         EXPECT_EQ(out.keep.text, how_much);

@@ -291,6 +291,21 @@ print(json.dumps(libprof.load("run.prof").export()))""")
         self.assertEqual(found, os.path.realpath(self.folder / "run.trace.json.gz"))
         self.assertGreater(len(json.loads(gzip.decompress(pathlib.Path(found).read_bytes()))["traceEvents"]), 100)
 
+    def test_pages_are_those_of_the_command(self):
+        found = self.python("""
+capture = libprof.load(FILE)
+page = capture.to_html("own.html")
+job = libprof.to_html([capture, FILE], path="job.html", steps="2:6")
+shown = page._repr_html_()
+failures = [raised(lambda: libprof.to_html([])), raised(lambda: capture.to_html("x.html", color="always")),
+            raised(lambda: capture.to_html("nowhere/x.html")), raised(lambda: libprof.to_html("nowhere.prof"))]
+print(json.dumps([[os.path.basename(page), os.path.basename(job)], shown[:29], "&lt;script&gt;" in shown, "<script" in shown,
+                  [type(each).__name__ for each in failures], os.path.exists("x.html")]))""")
+        self.assertEqual(found, [["own.html", "job.html"], '<iframe sandbox="allow-script', True, False,
+                                 ["InvalidArgument", "InvalidArgument", "Failed", "Failed"], False])
+        self.command("report", CAPTURE, "--html", self.folder / "wanted.html")
+        self.assertEqual(*((self.folder / name).read_bytes() for name in ("own.html", "wanted.html")))
+
     def test_reports_are_those_of_the_command(self):
         self.python("""
 capture = libprof.load(FILE)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -19,34 +20,6 @@
 
 namespace prof {
 namespace {
-
-step_column use_of(idle_cause cause) noexcept {
-    switch (cause) {
-        case idle_cause::launching:
-        case idle_cause::latency:
-            return step_column::launches;
-        case idle_cause::host_code:
-        case idle_cause::loader:
-            return step_column::cpu_code;
-        case idle_cause::waiting:
-        case idle_cause::blocking_copy:
-            return step_column::syncs;
-        case idle_cause::pageable_copy:
-            return step_column::unpinned_copies;
-        case idle_cause::allocating:
-            return step_column::memory_calls;
-        case idle_cause::compiling:
-        case idle_cause::capturing:
-            return step_column::compilation;
-        case idle_cause::queued:
-            return step_column::short_gaps;
-        case idle_cause::other_gpu:
-        case idle_cause::not_started:
-        case idle_cause::unknown:
-            break;
-    }
-    return step_column::other;
-}
 
 // Whether the host is done with the launch: what follows is the GPU's.
 bool is_after_launch(idle_cause cause) noexcept {
@@ -77,7 +50,7 @@ std::uint32_t main_thread(const timeline& data) {
 class table_maker {
 public:
     table_maker(const timeline& data, const attribution& att, const breakdown_steps& found, const timeline& original,
-                const fold_rule& folds)
+                const fold_rule& folds, step_cells* cells)
         : data_(data),
           att_(att),
           steps_(found.of.steps),
@@ -90,7 +63,8 @@ public:
           causes_(data, att, host_, where_, found.of),
           tree_(data, att, folds),
           rows_(data, att, found.of, where_, tree_),
-          children_(data, att, original, tree_) {}
+          children_(data, att, original, tree_),
+          cells_(cells) {}
 
     void run(step_table& out) {
         const std::set<std::uint32_t> devices = devices_of(data_);
@@ -131,13 +105,18 @@ private:
         const std::uint32_t op = piece.of(first->first);
         const step_rows::found_row found = rows_.of_op(op);
         at(found.row).ns[static_cast<std::size_t>(first->second)] += ns;
+        const bool is_by_row = first->second == step_column::computing;
+        add_cells(is_by_row ? found.row : step_rows::rest, static_cast<std::size_t>(first->second), piece.start_ns,
+                  piece.end_ns);
         children_.add_busy(found, op, first->second, ns);
     }
 
     void idle(const idle_piece& piece, std::uint32_t next) {
         const auto add = [&](const step_rows::found_row& found, std::int64_t ns) {
-            at(found.row).ns[static_cast<std::size_t>(use_of(piece.cause))] += ns;
+            at(found.row).ns[static_cast<std::size_t>(column_of_cause(piece.cause))] += ns;
         };
+        const auto use = static_cast<std::size_t>(column_of_cause(piece.cause));
+        add_cells(step_rows::rest, piece.cause == idle_cause::loader ? loader_use : use, piece.start_ns, piece.end_ns);
         if (is_after_launch(piece.cause)) {
             const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
             if (ns != 0) add(next == npos ? step_rows::found_row{} : rows_.of_op(next), ns);
@@ -170,10 +149,27 @@ private:
         return ns;
     }
 
+    // The same step by step.
+    void add_cells(std::uint32_t row, std::size_t use, std::int64_t start_ns, std::int64_t end_ns) {
+        if (cells_ == nullptr) return;
+        in_steps_.for_each(start_ns, end_ns, [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
+            series_of(row, use)[step] += to_ns - from_ns;
+        });
+    }
+    void add_host_cell(std::uint32_t row, std::size_t step, std::int64_t ns) {
+        if (cells_ != nullptr) series_of(row, no_use)[step] += ns;
+    }
+    std::vector<std::int64_t>& series_of(std::uint32_t row, std::size_t use) {
+        auto& found = series_[{use, std::min(row, step_cells::most_rows)}];
+        if (found.empty()) found.resize(steps_.size());
+        return found;
+    }
     void add_host_time() {
-        for (const whole_step& step : steps_) {
+        for (std::size_t i = 0; i < steps_.size(); ++i) {
+            const whole_step& step = steps_[i];
             if (thread_ == npos) {
                 at(step_rows::rest).cpu_ns += step.end_ns - step.start_ns;
+                add_host_cell(step_rows::rest, i, step.end_ns - step.start_ns);
                 continue;
             }
             host_.for_each_range(thread_, step.start_ns, step.end_ns,
@@ -181,6 +177,7 @@ private:
                                      const step_rows::found_row found = rows_.on_host(range, from_ns);
                                      step_table_row& row = at(found.row);
                                      row.cpu_ns += to_ns - from_ns;
+                                     add_host_cell(found.row, i, to_ns - from_ns);
                                      row.wait_ns += waiting(from_ns, to_ns);
                                      children_.add_host(found, thread_, range, from_ns, to_ns,
                                                         [&](std::int64_t since_ns, std::int64_t until_ns) {
@@ -195,7 +192,7 @@ private:
         std::int64_t ns = 0;
         host_.for_each_call(thread_, from_ns, to_ns, [&](const host_activity::stretch& of) {
             if (of.call == npos) return;
-            const step_column use = use_of(causes_.cause_of_call(of.call));
+            const step_column use = column_of_cause(causes_.cause_of_call(of.call));
             if (use == step_column::syncs || use == step_column::unpinned_copies) ns += of.end_ns - of.start_ns;
         });
         return ns;
@@ -231,6 +228,7 @@ private:
     }
 
     void finish(step_table& out) {
+        finish_cells();
         text_budget texts;
         for (std::uint32_t i = 0; i < out_.size(); ++i) {
             step_table_row& row = out_[i];
@@ -244,6 +242,29 @@ private:
             return std::pair(a.total_ns(), a.cpu_ns) > std::pair(b.total_ns(), b.cpu_ns);
         });
     }
+
+    void finish_cells() {
+        if (cells_ == nullptr) return;
+        cells_->steps = steps_;
+        for (auto& [key, ns] : series_) {
+            const auto [use, row] = key;
+            step_series series{.ns = std::move(ns)};
+            series.is_loader = use == loader_use;
+            if (use != no_use) series.use = series.is_loader ? step_column::cpu_code : static_cast<step_column>(use);
+            if (row == step_cells::most_rows) {
+                series.name = "other ranges";
+            } else if (row != step_rows::rest) {
+                series.name = rows_.name(row);
+            } else {
+                series.kind = step_row_kind::rest;
+            }
+            cells_->series.push_back(std::move(series));
+        }
+    }
+
+    // Of series, beside the columns: of the host, and of the data loader's part of cpu_code.
+    static constexpr std::size_t no_use = step_column_count;
+    static constexpr std::size_t loader_use = step_column_count + 1;
 
     const timeline& data_;
     const attribution& att_;
@@ -259,16 +280,49 @@ private:
     step_rows rows_;
     step_children children_;
     std::vector<step_table_row> out_;  // by row of rows_
+    step_cells* cells_;
+    std::map<std::pair<std::size_t, std::uint32_t>, std::vector<std::int64_t>> series_;  // by use and row
 };
 
 }  // namespace
 
+step_column column_of_cause(idle_cause cause) noexcept {
+    switch (cause) {
+        case idle_cause::launching:
+        case idle_cause::latency:
+            return step_column::launches;
+        case idle_cause::host_code:
+        case idle_cause::loader:
+            return step_column::cpu_code;
+        case idle_cause::waiting:
+        case idle_cause::blocking_copy:
+            return step_column::syncs;
+        case idle_cause::pageable_copy:
+            return step_column::unpinned_copies;
+        case idle_cause::allocating:
+            return step_column::memory_calls;
+        case idle_cause::compiling:
+        case idle_cause::capturing:
+            return step_column::compilation;
+        case idle_cause::queued:
+            return step_column::short_gaps;
+        case idle_cause::other_gpu:
+        case idle_cause::not_started:
+        case idle_cause::unknown:
+            break;
+    }
+    return step_column::other;
+}
+
 step_table make_step_table(const timeline& data, const attribution& att, std::string_view step_function,
-                           const step_scope& scope, const timeline* original, const fold_rule& folds) {
+                           const step_scope& scope, const timeline* original, const fold_rule& folds,
+                           step_cells* cells) {
     const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), scope);
     step_table out{.has_steps = found.has_steps, .by_gpu = found.by_gpu};
     out.steps = found.has_steps ? found.of.steps.size() : 1;
-    if (!found.of.steps.empty()) table_maker(data, att, found, original == nullptr ? data : *original, folds).run(out);
+    if (!found.of.steps.empty()) {
+        table_maker(data, att, found, original == nullptr ? data : *original, folds, cells).run(out);
+    }
     return out;
 }
 

@@ -33,7 +33,7 @@ void write_summary(const report_document& summary, const std::string& capture_pa
 }
 
 outcome write_exports(const session_options& options, const std::string& capture_path) {
-    if (!options.exports.any()) return {};
+    if (!options.exports.any_of_process()) return {};
     try {
         const report_settings settings{
             .projected = projection_options_of(options), .of_a_step = true, .shown = {.rows = options.rows}};

@@ -6,9 +6,10 @@ import ctypes
 import os
 import sys
 
-from . import _library
+from . import _library, _page
 from ._library import (InvalidArgument, WrongState, check, check_handle, decode, encoded, file_error, is_own, lib,
                        path_of, settings, text_of_value, with_errno)  # fmt: skip
+from ._page import Page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,11 +217,26 @@ class Capture(_Closable):
         check(result)
         return place
 
+    def to_html(self, path: Path | None = None, **options: Any) -> Page:
+        """The page of `prof report --html` (to_html())."""
+        return to_html(self, path, **options)
+
     def __repr__(self) -> str:
         return f"<libprof capture: {self.path if self._object is None else self.title}>"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()
+
+
+def to_html(captures: Capture | Path | list[Capture | Path], path: Path | None = None, **options: Any) -> Page:
+    """Writes the page of a run, one HTML file that needs no network, as `prof report --html` does: of a capture, of the
+    captures of a job, or of a directory of them. Without a path it lies beside the first capture. The options are those of
+    Capture.report() that choose ranges and a part: adopt, fold, communication, nvtx_domain_..., range, steps, skip_first,
+    from_, to, step_range. In a notebook the page shows itself.
+
+    Raises Failed if a file cannot be read or written.
+    """
+    return _page.to_html(captures, path, **options)
 
 
 def reports() -> dict[str, str]:

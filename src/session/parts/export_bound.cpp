@@ -115,7 +115,7 @@ outcome check_size_to_read(const std::string& capture_path, bool is_compressed) 
 }
 
 outcome write_bounded_exports(const session_options& options, const std::string& capture_path, std::string* refusal) {
-    if (!options.exports.any()) return {};
+    if (!options.exports.any_of_process()) return {};
     const outcome fits = check_size_to_read(capture_path, options.compress);
     if (fits.ok()) return write_exports(options, capture_path);
     std::string line = capture_path + ": exports are skipped inside the program: " + fits.message() +

@@ -10,7 +10,7 @@
 namespace prof {
 
 void export_thread::post_exports(recording_settings::snapshot options, std::string path) {
-    if (!options->exports.any()) return;
+    if (!options->exports.any_of_process()) return;
     thread_.post([this, options = std::move(options), path = std::move(path)] {
         std::string refusal;
         const outcome written = write_bounded_exports(*options, path, &refusal);

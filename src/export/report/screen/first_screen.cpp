@@ -47,25 +47,6 @@ std::string gpus_text(const captured_process& process) {
     return out;
 }
 
-std::string what_a_step_is(const step_figures& steps) {
-    if (!steps.function.empty()) return fmt::format("one call of {} each", terminal_safe(steps.function));
-    if (steps.witness == optimizer_witness) return "one optimizer.step() each";
-    if (steps.witness == call_witness) return "one call of the outermost module each";
-    if (steps.witness == annotation_witness) return "each marked by the program";  // as by JAX's annotation
-    if (steps.witness == profiler_witness) return "one profiler.step() each";
-    switch (steps.source) {
-        case step_source::counted:
-            return "one counted step each";
-        case step_source::observed:
-            return "as observed";
-        case step_source::profiler:
-            return "one profiler.step() each";
-        case step_source::recurring:
-            break;
-    }
-    return fmt::format("one range \"{}\" each", terminal_safe(steps.range));
-}
-
 // What the GPU waits for, by the largest cause of its idle time.
 std::string_view reason_of(step_column cause) noexcept {
     switch (cause) {
@@ -478,6 +459,25 @@ const answer_block* answer_in(const report_document& document) noexcept {
         if (const auto* const answer = block_in<answer_block>(part)) return answer;
     }
     return nullptr;
+}
+
+std::string what_a_step_is(const step_figures& steps) {
+    if (!steps.function.empty()) return fmt::format("one call of {} each", terminal_safe(steps.function));
+    if (steps.witness == optimizer_witness) return "one optimizer.step() each";
+    if (steps.witness == call_witness) return "one call of the outermost module each";
+    if (steps.witness == annotation_witness) return "each marked by the program";  // as by JAX's annotation
+    if (steps.witness == profiler_witness) return "one profiler.step() each";
+    switch (steps.source) {
+        case step_source::counted:
+            return "one counted step each";
+        case step_source::observed:
+            return "as observed";
+        case step_source::profiler:
+            return "one profiler.step() each";
+        case step_source::recurring:
+            break;
+    }
+    return fmt::format("one range \"{}\" each", terminal_safe(steps.range));
 }
 
 std::string percent_text(std::int64_t tenths, bool has_decimal) {

@@ -24,6 +24,8 @@ std::vector<std::string> job_screen(const std::vector<const report_document*>& d
 const answer_block* answer_in(const report_document& document) noexcept;
 // The command line as it was typed, without the directories of the interpreter and of the program.
 std::string short_command(const capture_heading& capture);
+// "one optimizer.step() each"
+std::string what_a_step_is(const step_figures& steps);
 // "15 %" of 152; with one decimal if that is wanted.
 std::string percent_text(std::int64_t tenths, bool has_decimal);
 // Cuts what is longer than the screen is wide; in ASCII where that is wanted, but for names.

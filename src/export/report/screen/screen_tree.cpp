@@ -70,7 +70,7 @@ public:
         merge_alike(out);
         for (screen_node& node : out) {
             node.own_name = node.name;
-            join_single_child(node);
+            if (names_.joins) join_single_child(node);
         }
         return out;
     }

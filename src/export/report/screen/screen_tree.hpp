@@ -23,6 +23,7 @@ struct screen_node {
 struct tree_names {
     std::size_t longest = 28;  // cells of a name that is made of two
     bool is_ascii = false;     // "x6" and "..." for "×6" and "…"
+    bool joins = true;         // a child with nearly all of its parent shares the parent's line
 };
 
 // The level of the phases, in the table's order, each with what lies in it.

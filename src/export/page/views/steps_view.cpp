@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every step: its length and what it consists of, in columns.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/steps/whole_steps.hpp"
+#include "export/page/page_text.hpp"
+#include "export/page/page_views.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t most_columns = 4'000;
+constexpr std::size_t most_exact = 500;  // columns in nanoseconds
+constexpr std::size_t most_longest = 20;
+constexpr std::size_t most_left_out = 20;
+
+struct listed_step {
+    whole_step of{};
+    std::size_t counted = SIZE_MAX;  // its index among the steps that count
+};
+
+class steps_view {
+public:
+    explicit steps_view(const page_input& input) : input_(input), step_(input.step) {}
+
+    page_view run() {
+        page_view out{.name = "steps", .heading = "Every step", .link = "Steps", .data = page_json::object()};
+        if (!step_.has_steps) {
+            out.why = "No step was found; prof_step(), libprof.step() or --step-range NAME marks them.";
+        } else if (step_.steps.size() < 2) {
+            out.why = "One step alone counts, so that there is nothing to compare it with.";
+        }
+        if (!out.why.empty()) {
+            out.data["why"] = out.why;
+            return out;
+        }
+        collect();
+        add_columns(out.data);
+        add_left_out(out);
+        add_longest(out);
+        return out;
+    }
+
+private:
+    void collect() {
+        const step_time_subject& subject = *input_.subject;
+        std::vector<whole_step> all = find_whole_steps(subject.data, subject.att, !subject.step_function.empty()).steps;
+        std::size_t next = 0;
+        for (const whole_step& each : all) {
+            while (next < step_.steps.size() && step_.steps[next].start_ns < each.start_ns) ++next;
+            const bool counts = next < step_.steps.size() && step_.steps[next].start_ns == each.start_ns;
+            steps_.push_back({each, counts ? next : SIZE_MAX});
+        }
+        const auto counted = static_cast<std::size_t>(std::count_if(
+            steps_.begin(), steps_.end(), [](const listed_step& each) { return each.counted != SIZE_MAX; }));
+        if (counted == step_.steps.size()) return;
+        // Those that count are others than are found now, as in a part: they alone are shown.
+        steps_.clear();
+        for (std::size_t i = 0; i < step_.steps.size(); ++i) steps_.push_back({step_.steps[i], i});
+    }
+
+    // A part of a step on one GPU.
+    double part_ns(const page_part& part, std::size_t counted) const {
+        return static_cast<double>(part.by_step[counted]) / (step_.has_gpu ? step_.devices : 1);
+    }
+
+    void add_columns(page_json& data) {
+        const std::size_t count = steps_.size();
+        const std::size_t per_column = (count + most_columns - 1) / most_columns;
+        const std::size_t columns = (count + per_column - 1) / per_column;
+        double unit_ns = 1;
+        constexpr double digits = 1e4;
+        if (columns > most_exact)
+            unit_ns = std::pow(10.0, std::floor(std::log10(std::max(step_.step_ns / digits, 1.0))));
+        const auto quanta = [&](double ns) { return step_.whole_ns(ns / unit_ns); };
+        data["count"] = count;
+        data["per_column"] = per_column;
+        data["unit_ns"] = step_.whole_ns(unit_ns);
+        std::vector<std::uint64_t> number;
+        std::vector<std::int64_t> start;
+        std::vector<std::int64_t> length;
+        std::vector<std::int64_t> host;
+        std::vector<int> counted;
+        std::vector<std::int64_t> longest;
+        std::vector<std::uint64_t> longest_number;
+        std::vector<std::vector<std::int64_t>> parts(step_.parts.size());
+        const std::int64_t first_ns = steps_.front().of.from_ns();
+        for (std::size_t c = 0; c < columns; ++c) {
+            const std::size_t from = c * per_column;
+            const std::size_t end = std::min(count, from + per_column);
+            double length_ns = 0;
+            double host_ns = 0;
+            std::size_t with_parts = 0;
+            std::size_t slowest = from;
+            std::vector<double> of_parts(parts.size());
+            for (std::size_t i = from; i < end; ++i) {
+                const whole_step& each = steps_[i].of;
+                length_ns += static_cast<double>(each.length_ns());
+                host_ns += static_cast<double>(each.end_ns - each.start_ns);
+                if (each.length_ns() > steps_[slowest].of.length_ns()) slowest = i;
+                if (steps_[i].counted == SIZE_MAX) continue;
+                ++with_parts;
+                for (std::size_t p = 0; p < parts.size(); ++p)
+                    of_parts[p] += part_ns(step_.parts[p], steps_[i].counted);
+            }
+            // A column is of the steps that count, if it has any.
+            if (with_parts != 0 && with_parts != end - from) {
+                length_ns = host_ns = 0;
+                for (std::size_t i = from; i < end; ++i) {
+                    if (steps_[i].counted == SIZE_MAX) continue;
+                    length_ns += static_cast<double>(steps_[i].of.length_ns());
+                    host_ns += static_cast<double>(steps_[i].of.end_ns - steps_[i].of.start_ns);
+                }
+            }
+            const auto in_mean = static_cast<double>(with_parts != 0 ? with_parts : end - from);
+            number.push_back(steps_[from].of.number);
+            start.push_back(quanta(static_cast<double>(steps_[from].of.from_ns() - first_ns)));
+            length.push_back(quanta(length_ns / in_mean));
+            host.push_back(quanta(host_ns / in_mean));
+            counted.push_back(with_parts != 0 ? 1 : 0);
+            longest.push_back(quanta(static_cast<double>(steps_[slowest].of.length_ns())));
+            longest_number.push_back(steps_[slowest].of.number);
+            for (std::size_t p = 0; p < parts.size(); ++p) parts[p].push_back(quanta(of_parts[p] / in_mean));
+        }
+        data["number"] = number;
+        data["start"] = start;
+        data["length"] = length;
+        data["host"] = host;
+        data["counted"] = counted;
+        if (per_column > 1) {
+            data["longest"] = longest;
+            data["longest_number"] = longest_number;
+        }
+        page_json& list = data["parts"] = page_json::array();
+        for (std::size_t p = 0; p < parts.size(); ++p) list.push_back({{"part", p}, {"time", parts[p]}});
+    }
+
+    void add_left_out(page_view& out) const {
+        page_json list = page_json::array();
+        std::size_t count = 0;
+        bool is_before = true;
+        for (const listed_step& each : steps_) {
+            if (each.counted != SIZE_MAX) {
+                is_before = false;
+                continue;
+            }
+            const bool is_part = input_.document.capture.selection.has_value();
+            if (++count <= most_left_out) {
+                list.push_back({{"number", each.of.number},
+                                {"length_ns", each.of.length_ns()},
+                                {"why", is_part     ? "not selected"
+                                        : is_before ? "warm-up"
+                                                    : "left out"}});
+            }
+        }
+        out.data["left_out"] = std::move(list);
+        out.data["left_out_count"] = count;
+        if (count == 0 || input_.document.capture.selection) return;
+        out.lead.push_back(fmt::format("{} step{} of warm-up {} in no figure.", count, count == 1 ? "" : "s",
+                                       count == 1 ? "is" : "are"));
+    }
+
+    page_json step_json(std::size_t index) const {
+        page_json parts = page_json::array();
+        for (std::size_t p = 0; p < step_.parts.size(); ++p) {
+            const std::int64_t ns = step_.whole_ns(part_ns(step_.parts[p], index));
+            if (ns != 0) parts.push_back({p, ns});
+        }
+        return {{"number", step_.steps[index].number},
+                {"length_ns", step_.steps[index].length_ns()},
+                {"parts", std::move(parts)}};
+    }
+
+    void add_longest(page_view& out) const {
+        std::vector<std::size_t> order(step_.steps.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return step_.steps[a].length_ns() > step_.steps[b].length_ns();
+        });
+        const std::size_t median = order[order.size() / 2];
+        out.data["median"] = step_json(median);
+        page_json medians = page_json::array();
+        for (std::size_t p = 0; p < step_.parts.size(); ++p) {
+            std::vector<std::int64_t> all = step_.parts[p].by_step;
+            const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+            std::nth_element(all.begin(), middle, all.end());
+            medians.push_back({p, step_.whole_ns(static_cast<double>(*middle) / (step_.has_gpu ? step_.devices : 1))});
+        }
+        out.data["median_parts"] = std::move(medians);
+        page_json& longest = out.data["longest_steps"] = page_json::array();
+        page_table table{.caption = "The longest steps",
+                         .columns = {{"step"},
+                                     {fmt::format("length in {}", step_.unit.name), true},
+                                     {"more than the median", true},
+                                     {"what it has more than the median of it"}}};
+        for (std::size_t i = 0; i < std::min(order.size(), most_longest); ++i) {
+            longest.push_back(step_json(order[i]));
+            constexpr std::size_t most_rows = 5;
+            if (i >= most_rows) continue;
+            const whole_step& each = step_.steps[order[i]];
+            const auto more_ns = static_cast<double>(each.length_ns() - step_.steps[median].length_ns());
+            std::string what;
+            double most_ns = 0;
+            for (std::size_t p = 0; p < step_.parts.size(); ++p) {
+                std::vector<std::int64_t> all = step_.parts[p].by_step;
+                const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+                std::nth_element(all.begin(), middle, all.end());
+                const double part_more_ns = step_.of_part(step_.parts[p].by_step[order[i]] - *middle) * step_.count;
+                if (part_more_ns <= most_ns) continue;
+                most_ns = part_more_ns;
+                what = (step_.parts[p].idle ? "idle: " : "") + step_.parts[p].name;
+            }
+            if (!what.empty()) what += " " + step_.with_unit(most_ns);
+            table.rows.push_back({std::to_string(each.number), step_.text(static_cast<double>(each.length_ns())),
+                                  step_.text(std::max(more_ns, 0.0)), what});
+        }
+        out.blocks.emplace_back(std::move(table));
+    }
+
+    const page_input& input_;
+    const page_step& step_;
+    std::vector<listed_step> steps_;
+};
+
+}  // namespace
+
+page_view make_steps_view(const page_input& input) { return steps_view(input).run(); }
+
+}  // namespace prof

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things go in drawings: arithmetic alone, so that it can be tested without a browser.
+
+/**
+ * Columns of bars: as many steps a column as are needed for columns of at least two pixels, and bars of at most 17.
+ * @param {number} count
+ * @param {number} width px
+ */
+function columnLayout(count, width) {
+  const perColumn = Math.max(1, Math.ceil(count / Math.max(1, Math.floor(width / 2))));
+  const columns = Math.ceil(count / perColumn);
+  const pitch = Math.min(17, width / Math.max(1, columns));
+  return { perColumn, columns, pitch, gap: pitch >= 6 ? 2 : pitch >= 3 ? 1 : 0 };
+}
+
+/**
+ * The middle of numbers: of an even count the lower one, which is one of them.
+ * @param {number[]} values
+ */
+function medianOf(values) {
+  const sorted = Array.from(values).sort((a, b) => a - b);
+  return sorted.length ? sorted[(sorted.length - 1) >> 1] : 0;
+}
+
+/**
+ * Cells of an icicle. Children stand side by side below their parent in their order. Where they are longer than it together
+ * they are drawn narrower, so that none sticks out.
+ * @param {TreeNode} root
+ * @param {(node: TreeNode) => number} size
+ * @param {number} width px
+ * @param {number} [least] px below which a cell is not drawn
+ * @returns {{cells: {node: TreeNode, path: string, x: number, width: number, level: number, parent: number}[], levels: number}}
+ */
+function icicleLayout(root, size, width, least = 1.5) {
+  /** @type {{node: TreeNode, path: string, x: number, width: number, level: number, parent: number}[]} */
+  const cells = [];
+  let levels = 0;
+  /**
+   * @param {TreeNode} node
+   * @param {string} path
+   * @param {number} x
+   * @param {number} room
+   * @param {number} level
+   * @param {number} parent
+   */
+  const place = (node, path, x, room, level, parent) => {
+    const index = cells.length;
+    cells.push({ node, path, x, width: room, level, parent });
+    levels = Math.max(levels, level + 1);
+    const children = node.children ?? [];
+    const own = size(node);
+    const sum = children.reduce((total, child) => total + size(child), 0);
+    const scale = room / Math.max(own, sum, 1e-9);
+    let at = x;
+    for (const child of children) {
+      const share = size(child) * scale;
+      if (share >= least) place(child, path === "" ? child.name : path + "/" + child.name, at, share, level + 1, index);
+      at += share;
+    }
+  };
+  place(root, "", 0, width, 0, -1);
+  return { cells, levels };
+}
+
+/**
+ * The node at a path of names, and the nodes above it.
+ * @param {TreeNode} root
+ * @param {string} path
+ * @returns {{node: TreeNode, path: string}[] | null} from the root to the node
+ */
+function chainOf(root, path) {
+  const chain = [{ node: root, path: "" }];
+  let rest = path;
+  while (rest !== "") {
+    const { node, path: above } = chain[chain.length - 1];
+    // Names may have slashes, so that the longest name that begins the rest is taken.
+    const fitting = (node.children ?? [])
+      .filter((child) => rest === child.name || rest.startsWith(child.name + "/"))
+      .sort((a, b) => b.name.length - a.name.length)[0];
+    if (!fitting) return null;
+    chain.push({ node: fitting, path: above === "" ? fitting.name : above + "/" + fitting.name });
+    rest = rest.slice(fitting.name.length + 1);
+  }
+  return chain;
+}
+
+/**
+ * Moves and scales the part of a line that a window shows, and keeps it on the line.
+ * @param {{from: number, to: number}} window
+ * @param {{from: number, to: number}} whole
+ * @param {number} factor below 1 zooms in
+ * @param {number} around a place that stays where it is
+ * @param {number} shift
+ * @param {number} least length of the window
+ */
+function movedWindow(window, whole, factor, around, shift, least) {
+  const length = Math.min(whole.to - whole.from, Math.max(least, (window.to - window.from) * factor));
+  const share = (around - window.from) / Math.max(1e-9, window.to - window.from);
+  let from = around - share * length + shift;
+  from = Math.max(whole.from, Math.min(whole.to - length, from));
+  return { from, to: from + length };
+}
+
+/**
+ * Begins and ends of slices, from differences.
+ * @param {number[]} start each less the one before
+ * @param {number[]} length
+ */
+function slicePlaces(start, length) {
+  const from = new Float64Array(start.length);
+  const to = new Float64Array(start.length);
+  let at = 0;
+  for (let i = 0; i < start.length; ++i) {
+    at += start[i];
+    from[i] = at;
+    to[i] = at + length[i];
+  }
+  return { from, to };
+}
+
+/**
+ * The index of the first slice that ends behind a time; slices are in order and do not overlap.
+ * @param {Float64Array} to
+ * @param {number} time
+ */
+function firstEndingAfter(to, time) {
+  let low = 0;
+  let high = to.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (to[middle] > time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/**
+ * What to draw of a lane's slices: those narrower than a pixel are one rectangle a pixel, which shows the longest of them, so
+ * that a long one is not lost among short ones.
+ * @param {Float64Array} from
+ * @param {Float64Array} to
+ * @param {number} windowFrom
+ * @param {number} windowTo
+ * @param {number} width px
+ * @param {(index: number, x: number, width: number) => void} draw
+ */
+function visibleSlices(from, to, windowFrom, windowTo, width, draw) {
+  const scale = width / (windowTo - windowFrom);
+  let column = -1;
+  let longest = -1;
+  const flush = () => {
+    if (longest >= 0) draw(longest, column, 1);
+    longest = -1;
+  };
+  for (let i = firstEndingAfter(to, windowFrom); i < from.length && from[i] < windowTo; ++i) {
+    const x = (from[i] - windowFrom) * scale;
+    const wide = (to[i] - from[i]) * scale;
+    if (wide >= 1) {
+      flush();
+      const left = Math.max(0, x);
+      draw(i, left, Math.min(width, x + wide) - left);
+      continue;
+    }
+    const at = Math.max(0, Math.min(width - 1, Math.floor(x)));
+    if (at !== column || longest < 0) {
+      flush();
+      column = at;
+      longest = i;
+    } else if (to[i] - from[i] > to[longest] - from[longest]) {
+      longest = i;
+    }
+  }
+  flush();
+}

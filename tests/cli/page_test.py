@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a run: its layout, what its data add up to, and names that are markup.
+
+    page_test.py PROF EXAMPLES PROGRAM [unittest's arguments]
+
+What adds up is checked against the page itself and against `prof report --format json`, never against the code that
+makes the page.
+"""
+import base64
+import gzip
+import hashlib
+import html.parser
+import json
+import os
+import pathlib
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from hostile_captures import POP, PUSH, begin, record
+from torch_trace import TorchTrace
+
+PROF = EXAMPLES = PROGRAM = None
+SCRIPT = re.compile(r'<script type="([^"]+)" id="([^"]+)"( data-encoding="gzip-base64")?>(.*?)</script>', re.S)
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+def run(*words, status=0, **more):
+    done = subprocess.run([PROF, *map(str, words)], capture_output=True, check=False, **more)
+    assert done.returncode == status, (words, done.returncode, done.stderr.decode(errors="replace"))
+    return done
+
+
+class Parser(html.parser.HTMLParser):
+    """Refuses what does not nest, and keeps the text of elements and the ids."""
+
+    def __init__(self):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.tags, self.text, self.attributes = [], [], [], {}, []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name) for name, _ in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open[-3:])
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open:
+            self.text[self.open[-1]] = self.text.get(self.open[-1], "") + data
+
+
+class Page:
+    def __init__(self, path):
+        self.html = pathlib.Path(path).read_bytes().decode("utf-8")
+        self.parser = Parser()
+        self.parser.feed(self.html)
+        self.parser.close()
+        assert not self.parser.open, self.parser.open
+        self.data = {}
+        for _, name, packed, text in SCRIPT.findall(self.html):
+            self.data[name] = json.loads(gzip.decompress(base64.b64decode(text)) if packed else text)
+        self.results = self.data["results"]
+        self.views = self.results["views"]
+
+
+def page_of(*files, options=()):
+    with tempfile.TemporaryDirectory() as folder:
+        place = os.path.join(folder, "run.html")
+        run("report", *files, "--html", place, *options)
+        return Page(place)
+
+
+def is_near(value, wanted, allowed):
+    assert abs(value - wanted) <= allowed, (value, wanted, allowed)
+
+
+def check_tree(node):
+    children = node.get("children", [])
+    for side in range(3):
+        inside = sum(child["gpu_ns"][side] for child in children)
+        assert inside <= node["gpu_ns"][side] + len(children) + 1, (node["name"], inside, node["gpu_ns"])
+        assert node["gpu_ns"][side] >= 0, node["name"]
+    count = 1
+    for child in children:
+        count += check_tree(child)
+    return count
+
+
+def check_lanes(step):
+    """Slices do not overlap, and the gaps of each GPU with what runs on it are the whole step."""
+    length = step["length_ns"]
+    busy = {}
+    gaps = {}
+    for lane in step["lanes"]:
+        at, last = 0, None
+        for start, duration in zip(lane["start"], lane["length"]):
+            at += start
+            assert duration >= 0 and (last is None or at >= last), (lane["title"], at, last)
+            last = at + duration
+            if lane["kind"] == "stream":
+                busy.setdefault(lane["group"], []).append((max(at, 0), min(last, length)))
+            if lane["kind"] == "gaps":
+                gaps[lane["group"]] = gaps.get(lane["group"], 0) + duration
+        for name in lane["name"]:
+            assert 0 <= name < len(step["strings"])
+        for column in ("name", "count", "busy", "call", "from_lane", "class", "phase", "cause", "place"):
+            assert column not in lane or len(lane[column]) == len(lane["start"]), (lane["kind"], column)
+        for target, index in zip(lane.get("from_lane", []), lane.get("call", [])):
+            assert (target < 0) == (index < 0)
+            assert target < 0 or index < len(step["lanes"][target]["start"])
+    for lane in step["lanes"]:
+        if lane["kind"] == "path":
+            assert sum(lane["length"]) <= length
+            assert all(-1 <= on < len(step["lanes"]) for on in lane["on"])
+    if any("count" in lane for lane in step["lanes"]):
+        return  # what was merged has its gaps in it
+    for gpu, idle in gaps.items():
+        union, until = 0, 0
+        for start, end in sorted(busy.get(gpu, [])):
+            union += max(0, end - max(start, until))
+            until = max(until, end)
+        is_near(union + idle, length, 1)
+
+
+def check(page):
+    answer, steps, findings = page.views["answer"], page.views["steps"], page.views["findings"]
+    parts = page.results["parts"]
+    if answer.get("parts"):
+        is_near(sum(part["ns"] for part in answer["parts"]), answer["step_ns"], len(parts) + 1)
+        busy = sum(part["ns"] for part in answer["parts"] if parts[part["part"]]["kind"] != "idle")
+        if answer["devices"]:
+            is_near(busy, answer["busy_ns"], len(parts) + 1)
+        for part in answer["parts"]:
+            if "places" in part and len(part["places"]) < 12:
+                is_near(sum(place["ns"] for place in part["places"]), part["ns"], len(part["places"]) + 1)
+    if "count" in steps:
+        for i, length in enumerate(steps["length"]):
+            if steps["counted"][i] and answer["devices"] <= 1:
+                whole = length if answer["devices"] else steps["host"][i]
+                is_near(sum(part["time"][i] for part in steps["parts"]), whole, len(parts) + 1)
+        if all(steps["counted"]) and steps["per_column"] == 1 and answer["devices"] <= 1:
+            is_near(sum(steps["length"]) * steps["unit_ns"] / len(steps["length"]), answer["step_ns"] if answer["devices"]
+                    else sum(steps["length"]) * steps["unit_ns"] / len(steps["length"]), steps["unit_ns"] + 1)
+    if "list" in findings:
+        alone = {mask: gain for mask, gain in findings["sets"]}
+        assert len(alone) == len(findings["sets"])
+        for i, finding in enumerate(findings["list"][:31]):
+            if 1 << i in alone:
+                is_near(alone[1 << i], finding["gain_ns"], 1)
+        if findings["is_complete"] and findings["list"]:
+            assert len(alone) == (1 << len(findings["list"])) - 1
+            is_near(alone[max(alone)], findings["together_ns"], 2)
+        for gain in alone.values():
+            assert 0 <= gain <= findings["step_ns"] + 1
+    if "nodes" in page.views["where"]:
+        nodes = page.views["where"]["nodes"]
+        assert check_tree(nodes) < 4000
+        if answer["devices"]:
+            is_near(sum(nodes["gpu_ns"]), answer["busy_ns"], 4)
+    kernels = page.views["kernels"]
+    if "rows" in kernels:
+        total = sum(row["ns"] for row in kernels["rows"]) + kernels["rest"]["ns"]
+        is_near(total, kernels["total_ns"], len(kernels["rows"]) + 2)
+        is_near(sum(of["ns"] for of in kernels["classes"]), kernels["total_ns"], 10)
+        for row in kernels["rows"]:
+            is_near(sum(ns for _, ns in row["phases"]), row["ns"], len(row["phases"]) + 1)
+            histogram = row["histogram"]
+            assert 2 ** (histogram["first"] / 2) <= row["min_ns"] * 1.0001 + 1
+            assert row["max_ns"] <= 2 ** ((histogram["first"] + len(histogram["counts"])) / 2) + 1
+            assert row["min_ns"] <= row["median_ns"] <= row["max_ns"]
+    for step in page.views["timeline"].get("steps", []):
+        check_lanes(page.data[step["id"]])
+        assert page.data[step["id"]]["length_ns"] == step["length_ns"]
+    for cause in page.results["causes"]:
+        assert cause["part"] is None or parts[cause["part"]]["kind"] == "idle"
+
+
+class Layout(unittest.TestCase):
+    def test_one_file_that_asks_for_nothing(self):
+        page = page_of(EXAMPLES / "h200_train.prof")
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page.html).group(1)
+        self.assertIn("default-src 'none'", policy)
+        script = re.search(r"<script>(.*?)</script>", page.html, re.S).group(1)
+        self.assertIn("'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'", policy)
+        for address in re.findall(r'(?:src|href)="([^"]*)"', page.html):
+            self.assertTrue(address.startswith("#"), address)
+        self.assertNotIn("@import", page.html)
+        self.assertEqual(len(page.parser.ids), len(set(page.parser.ids)))
+        self.assertLess(page.html.index('id="results"'), page.html.index("<script>"))
+        self.assertLess(page.html.index("<script>"), page.html.index('id="timeline-0"'))
+
+    def test_says_all_without_a_script(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        text = re.sub(r"<script.*?</script>|<style.*?</style>", "", page.html, flags=re.S)
+        for word in ("A step takes", "whole step", "launches", "backward", "nvjet_sm90", "The longest steps", "model: forward",
+                     "Nothing of what was recorded was lost", "short gaps", "NVIDIA H200"):
+            self.assertIn(word, text)
+        self.assertEqual(page.parser.tags.count("h1"), 1)
+        for view in page.views:
+            if view not in ("findings",):
+                self.assertIn(f'data-view="{view}"', page.html)
+
+    def test_format_html_into_a_file_is_the_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for words in (["--html", f"{folder}/a.html"], ["--format", "html", "-o", f"{folder}/b.html"]):
+                run("report", EXAMPLES / "h200_train.prof", *words)
+            first, second = (pathlib.Path(folder, name).read_bytes() for name in ("a.html", "b.html"))
+            self.assertEqual(first, second)
+            run("report", EXAMPLES / "h200_train.prof", "--report", "kernels", "--format", "html", "-o", f"{folder}/c.html")
+            self.assertTrue(pathlib.Path(folder, "c.html").read_text().startswith("<section>"))
+            out = run("report", EXAMPLES / "h200_train.prof", "--html", "-").stdout
+            self.assertEqual(out, first)
+
+    def test_replaces_no_capture(self):
+        with tempfile.TemporaryDirectory() as folder:
+            capture = pathlib.Path(folder, "run.prof")
+            capture.write_bytes((EXAMPLES / "h200_train.prof").read_bytes())
+            for words in (["report", capture, "--html", capture], ["open", capture, "-o", capture]):
+                self.assertIn(b"choose another name", run(*words, status=2).stderr)
+            self.assertIn(b"--report", run("report", capture, "--html", "x", "--report", "kernels", status=2).stderr)
+
+
+class Model(unittest.TestCase):
+    def test_figures_add_up(self):
+        for name in ("h200_train.prof", "h200_trainer.prof", "observed/h200_gpt.prof", "observed/h200_ddp.0.prof"):
+            with self.subTest(name):
+                check(page_of(EXAMPLES / name))
+
+    def test_a_wrong_figure_is_found(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        original = json.dumps(page.data)
+
+        def gaps(data):
+            return next(lane for lane in data["timeline-0"]["lanes"] if lane["kind"] == "gaps")["length"]
+
+        def changed(data):
+            views = data["results"]["views"]
+            yield views["answer"]["parts"][0], "ns"
+            yield views["answer"]["parts"][4]["places"][0], "ns"
+            yield views["steps"]["parts"][1]["time"], 5
+            yield views["steps"]["length"], 5
+            yield views["findings"]["list"][0], "gain_ns"
+            yield views["findings"]["sets"][-1], 1
+            yield views["where"]["nodes"]["children"][0]["children"][0]["gpu_ns"], 1
+            yield views["kernels"]["rows"][3], "ns"
+            yield views["kernels"]["rows"][3]["phases"][0], 1
+            yield views["kernels"]["classes"][0], "ns"
+            yield gaps(data), 7
+
+        for number in range(11):
+            page.data = json.loads(original)
+            page.results = page.data["results"]
+            page.views = page.results["views"]
+            check(page)
+            place, key = list(changed(page.data))[number]
+            place[key] += 2_000_000
+            with self.subTest(number), self.assertRaises(AssertionError):
+                check(page)
+
+    def test_the_critical_path_covers_a_step(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        for name in ("timeline-0", "timeline-1"):
+            step = page.data[name]
+            (path,) = [lane for lane in step["lanes"] if lane["kind"] == "path"]
+            is_near(sum(path["length"]), step["length_ns"], step["length_ns"] // 100)
+            on = {step["lanes"][lane]["kind"] for lane in path["on"] if lane >= 0}
+            self.assertEqual(on, {"calls", "stream"})
+
+    def test_figures_are_those_of_the_report(self):
+        file = EXAMPLES / "observed/h200_gpt.prof"
+        page = page_of(file)
+        report = json.loads(run("report", file, "--report", "breakdown", "--format", "json").stdout)
+        count = report["steps"] * report["devices"]
+        answer = page.views["answer"]
+        is_near(answer["step_ns"], report["wall_ns"] / count, 1)
+        is_near(answer["idle_ns"], report["idle_ns"] / count, 1)
+        is_near(answer["busy_ns"], (report["wall_ns"] - report["idle_ns"]) / count, 1)
+        by_cause = {}
+        for row in report["rows"]:
+            if row["use"] == "idle":
+                by_cause[row["cause"]] = by_cause.get(row["cause"], 0) + row["total_ns"]
+        parts = page.results["parts"]
+        gaps = next(part["ns"] for part in answer["parts"] if parts[part["part"]]["key"] == "idle:short_gaps")
+        is_near(gaps, by_cause["kernel to kernel"] / count, 1)
+        steps = page.views["steps"]
+        counted = [n for n, counts in zip(steps["length"], steps["counted"]) if counts]
+        self.assertEqual(len(counted), report["steps"])
+        self.assertEqual((min(counted), max(counted)), (report["step_min_ns"], report["step_max_ns"]))
+        kernels = json.loads(run("report", file, "--report", "kernels", "--format", "json").stdout)
+        names = {row["name"] for row in kernels["rows"]}
+        for row in page.views["kernels"]["rows"]:
+            self.assertTrue(row["name"] in names or row["name"].endswith("…"), row["name"])
+
+    def test_a_part_of_a_run(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof", options=("--steps", "5:9"))
+        check(page)
+        self.assertIn("(4 of 35)", page.results["run"]["selection"])
+        self.assertEqual(page.views["answer"]["steps"], 4)
+
+    def test_a_job_has_one_page(self):
+        page = page_of(EXAMPLES / "observed/h200_ddp.0.prof", EXAMPLES / "observed/h200_ddp.1.prof")
+        check(page)
+        self.assertEqual(page.results["run"]["processes"], 2)
+        self.assertEqual(len(page.views["processes"]["rows"]), 2)
+        self.assertTrue(any(line.startswith("Ranks") for line in page.views["processes"]["lines"]))
+
+    def test_a_trace_of_torch_profiler(self):
+        trace = TorchTrace()
+        for step in range(6):
+            begins = step * 1000
+            trace.step(step, begins, begins + 990)
+            for i in range(10):
+                at = begins + i * 90
+                launch = trace.call("cudaLaunchKernel", at, at + 10)
+                trace.on_gpu("kernel", "void gemm<float>(float*)", at + 20, at + 60, launch)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "trace.json")
+            file.write_text(json.dumps({"traceEvents": trace.events}))
+            page = page_of(file)
+        check(page)
+        self.assertEqual(page.views["kernels"]["rows"][0]["short"], "gemm")
+
+
+class Examples(unittest.TestCase):
+    """The pages of the shipped captures."""
+
+    def test_are_whole_and_small(self):
+        pages = sorted((EXAMPLES.parent / "pages").glob("*.html"))
+        self.assertEqual([page.stem for page in pages], ["h200_ddp", "h200_gpt", "h200_train", "h200_trainer"])
+        for path in pages:
+            with self.subTest(path.name):
+                self.assertLess(path.stat().st_size, 500_000)
+                page = Page(path)
+                check(page)
+                script = re.search(r"<script>(.*?)</script>", page.html, re.S).group(1)
+                self.assertIn("'sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() + "'", page.html)
+
+    def test_have_the_data_that_prof_writes_now(self):
+        written = Page(EXAMPLES.parent / "pages/h200_gpt.html")
+        made = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        self.assertEqual(written.data, made.data, "examples/pages/make.sh makes them anew")
+
+
+class Hostile(unittest.TestCase):
+    NAMES = [b"</script><script>alert(1)</script>", b"<img src=x onerror=alert(1)>", "a\u2028b\u2029c".encode(),
+             b"<!-- <script> -->", "right\u202eleft".encode(), b"\x00\x01\x1b[31m\x7f", b"broken \xff\xfe\xc3",
+             b"'\" onload=alert(1) x='", b"&lt;b&gt;&amp;", b"]]>", b"N" * 262144, b"\\u003c/script\\u003e", b"${x}`"]
+
+    def capture(self):
+        capture = begin()
+        names = [(100 + i, name) for i, name in enumerate(self.NAMES)]
+        for number in range(0, len(names)):
+            capture.names([names[number]])
+        records, at = [], 1000
+        for _ in range(8):
+            records.append(record(PUSH, at, name=100))
+            for number, _ in names:
+                records += [record(PUSH, at + 10, name=number), record(POP, at + 90_000)]
+                at += 100_000
+            records.append(record(POP, at))
+            at += 1000
+        capture.records(1, records)
+        return capture.done()
+
+    def test_names_are_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "</title><script>1</script>&.prof")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(self.capture())
+            page = page_of(file)
+        check(page)
+        self.assertEqual(page.parser.tags.count("img"), 0)
+        events = [name for _, name in page.parser.attributes if name.startswith("on")]
+        self.assertEqual(events, [])
+        scripts = re.findall(r"<script[^>]*>", page.html)
+        self.assertEqual(len(scripts), 2 + len(page.views["timeline"].get("steps", [])))
+        whole = page.html + json.dumps(page.data, ensure_ascii=False)
+        for bad in "\u2028\u2029\u202e\x00\x1b\x7f":
+            self.assertNotIn(bad, whole.replace("\\u2028", ""))
+        self.assertLess(len(page.html), 1_000_000)
+        self.assertIn("\\xFF", whole)
+
+
+    def test_a_thousand_long_names_are_less_than_a_megabyte(self):
+        capture = begin()
+        count, length = 2_000, 5_000
+        for first in range(0, count, 100):
+            capture.names([(100 + i, (b"%07d <&\xff" % (i * 7_919_993 % 10_000_019)) * (length // 10)) for i in range(first, first + 100)])
+        records, at = [], 1000
+        for step in range(3):
+            for i in range(count):
+                records += [record(PUSH, at, name=100 + i), record(POP, at + 50_000)]
+                at += 100_000
+        capture.records(1, records)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder, "long.prof")
+            file.write_bytes(capture.done())
+            page = page_of(file)
+        check(page)
+        self.assertLess(len(page.html), 1_000_000)
+
+
+class Run(unittest.TestCase):
+    """Pages at the end of `prof run`."""
+
+    def run_in(self, folder, *command):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PROF_")}
+        return subprocess.run([PROF, "run", "--export", "html", "-q", "-o", "out", "--", *command], cwd=folder, check=True,
+                              capture_output=True, text=True, timeout=60, env=environment)
+
+    def test_of_one_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.run_in(folder, PROGRAM, "phases", "12", "clean")
+            (capture,) = pathlib.Path(folder, "out").glob("*.prof")
+            self.assertIn(str(capture.with_suffix(".html").name), done.stderr)
+            page = Page(capture.with_suffix(".html"))
+            self.assertEqual(sorted(path.suffix for path in capture.parent.iterdir()), [".html", ".prof"])
+        check(page)
+        self.assertIn("on the CPU", page.views["answer"]["sentence"])
+
+    def test_of_a_job(self):
+        with tempfile.TemporaryDirectory() as folder:
+            command = f"RANK=0 {PROGRAM} phases 12 clean & RANK=1 {PROGRAM} phases 12 slow; wait"
+            self.run_in(folder, "sh", "-c", command)
+            page = Page(pathlib.Path(folder, "out", "job.html"))
+        check(page)
+        self.assertEqual(page.results["run"]["processes"], 2)
+
+
+class Open(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.capture = pathlib.Path(self.folder.name, "run.prof")
+        self.capture.write_bytes((EXAMPLES / "h200_train.prof").read_bytes())
+        self.environment = {**os.environ, "TMPDIR": self.folder.name}
+        for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+            self.environment.pop(name, None)
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def browser(self, status=0):
+        program = pathlib.Path(self.folder.name, "browser")
+        program.write_text(f'#!/bin/sh\nprintf %s "$1" > "{self.folder.name}/shown"\nexit {status}\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        return str(program)
+
+    def test_opens_a_browser(self):
+        done = run("open", self.capture, env={**self.environment, "BROWSER": self.browser()})
+        page = self.capture.with_suffix(".html")
+        self.assertEqual(pathlib.Path(self.folder.name, "shown").read_text(), str(page))
+        check(Page(page))
+        self.assertIn(b"saved", done.stderr)
+
+    def test_says_where_the_page_is_without_a_browser(self):
+        for browser in ({}, {"BROWSER": "/nowhere/browser"}, {"BROWSER": self.browser(3)}):
+            done = run("open", self.capture, env={**self.environment, **browser})
+            self.assertIn(str(self.capture.with_suffix(".html")).encode(), done.stderr)
+            self.assertIn(b"no browser", done.stderr)
+
+    def test_a_second_browser_is_asked(self):
+        run("open", self.capture, env={**self.environment, "BROWSER": "/nowhere/one:" + self.browser() + " %s"})
+        self.assertTrue(pathlib.Path(self.folder.name, "shown").exists())
+
+
+if __name__ == "__main__":
+    PROF, EXAMPLES = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2])
+    PROGRAM = str(pathlib.Path(sys.argv[3]).resolve())
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page's scripts compute without a browser: node --test arithmetic_test.js
+"use strict";
+
+const assert = require("node:assert/strict");
+const fs = require("node:fs");
+const path = require("node:path");
+const { test } = require("node:test");
+
+const folder = path.resolve(__dirname, "../../src/export/page/web");
+const pure = ["formats.js", "colours.js", "address.js", "sets.js", "layout.js", "tables.js"];
+const names = [
+  "numberText", "stepTime", "kernelTime", "roughTime", "setTimeUnit", "unitText", "roughMilliseconds", "shareText", "durationText", "countText", "plural", "valueText", "shortened",
+  "axisStep", "csvField", "csvText", "textColourOn", "luminance", "readAddress", "addressText", "gainOfSet", "bitsOf", "maskOfSelection",
+  "columnLayout", "medianOf", "icicleLayout", "chainOf", "movedWindow", "slicePlaces", "firstEndingAfter", "visibleSlices",
+];
+const source = pure.map((name) => fs.readFileSync(path.join(folder, name), "utf8")).join("\n");
+const page = new Function(`"use strict";${source}\nreturn {${names}};`)();
+const space = "\u2009";
+const minus = "\u2212";
+
+test("numbers have commas, a true minus and no minus before zero", () => {
+  assert.equal(page.numberText(1234567.891, 1), "1,234,567.9");
+  assert.equal(page.numberText(999, 0), "999");
+  assert.equal(page.numberText(-1234.5, 1), minus + "1,234.5");
+  assert.equal(page.numberText(-0.001, 2), "0.00");
+  assert.equal(page.numberText(5.5, 2, true), "+5.50");
+  assert.equal(page.numberText(0, 2, true), "0.00");
+});
+
+test("times of a step are in the page's unit", () => {
+  assert.equal(page.stepTime(24651000), "24.65");
+  assert.equal(page.roughTime(24651000) + page.unitText(), "24.7 ms");
+  page.setTimeUnit({ name: "us", ns: 1000, decimals: 1 });
+  assert.equal(page.stepTime(-20000, true) + page.unitText(), minus + "20.0 µs");
+  assert.equal(page.kernelTime(1234), "1.23");
+  page.setTimeUnit({ name: "ms", ns: 1e6, decimals: 3 });
+  assert.equal(page.kernelTime(1234567), "1.235");
+  page.setTimeUnit(undefined);
+  assert.equal(page.stepTime(1e6), "1.000");
+});
+
+test("sentences have three digits", () => {
+  const ms = { 24.651: "24.7", 3.7: "3.70", 0.4156: "0.416", 2595: "2,595", 99.96: "100", 9.996: "10.0", 0.0004: "0.000", 0: "0", 101.4: "101" };
+  for (const [value, text] of Object.entries(ms)) assert.equal(page.roughMilliseconds(Number(value) * 1e6), text, value);
+});
+
+test("shares are whole from 10 %", () => {
+  const shares = { 0.153: "15", 0.0996: "10", 0.0994: "9.9", 0.0866: "8.7", 0.0004: "<0.1", 0: "0", 1: "100", 0.001: "0.1" };
+  for (const [value, text] of Object.entries(shares)) assert.equal(page.shareText(Number(value)), text + space + "%", value);
+});
+
+test("durations choose their unit", () => {
+  const durations = { 1500: "1.50 µs", 15000: "15.0 µs", 1.5e6: "1.50 ms", 23.9e6: "23.9 ms", 2.6e9: "2.60 s", 26e9: "26.0 s", 999.6e3: "1.00 ms" };
+  for (const [value, text] of Object.entries(durations)) assert.equal(page.durationText(Number(value)), text, value);
+});
+
+test("counts of a step are whole where they are", () => {
+  assert.deepEqual([1, 50.44, 837.5, 0.25, 12.001].map(page.countText), ["1", "50.4", "838", "0.25", "12"]);
+  assert.equal(page.plural(1, "step"), "1 step");
+  assert.equal(page.plural(1200, "step"), "1,200 steps");
+});
+
+test("values of counters keep four digits", () => {
+  assert.deepEqual([10.912, 0.01234, 42, NaN, 1.5e12].map(page.valueText), ["10.91", "0.01234", "42", "NaN", "1.50e+12"]);
+});
+
+test("long names are cut in the middle, by characters", () => {
+  assert.equal(page.shortened("abcdefghij", 10), "abcdefghij");
+  assert.equal(page.shortened("abcdefghijk", 7), "abcd…jk");
+  assert.equal(Array.from(page.shortened("🙂".repeat(50), 9)).length, 9);
+});
+
+test("marks of an axis are 1, 2 or 5 of a power of ten", () => {
+  assert.deepEqual([[40, 5], [41, 5], [0.3, 4], [7, 7], [0, 5]].map(([length, count]) => page.axisStep(length, count)), [10, 10, 0.1, 1, 1]);
+});
+
+test("CSV follows RFC 4180 and no cell is a formula", () => {
+  assert.equal(page.csvField('a "b", c'), '"a ""b"", c"');
+  assert.equal(page.csvField("=1+1"), "'=1+1");
+  assert.equal(page.csvField("@x"), "'@x");
+  assert.equal(page.csvField(minus + "1,234.50"), "-1234.50");
+  assert.equal(page.csvField("line\nbreak"), '"line\nbreak"');
+  assert.equal(page.csvText([["a", "b"], ["1,5 x", "2"]]), 'a,b\r\n"1,5 x",2\r\n');
+});
+
+/** The colours of the style sheet, by theme. */
+function palettes() {
+  const style = fs.readFileSync(path.join(folder, "page.css"), "utf8");
+  const blocks = style.split(/color-scheme: (?:light|dark);/).slice(1).map((block) => block.slice(0, block.indexOf("}")));
+  return blocks.map((block) => new Map(Array.from(block.matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g), (found) => [found[1], found[2]])));
+}
+
+test("the themes have the same names, and both ways into the dark one have the same colours", () => {
+  const [light, dark, chosen] = palettes();
+  assert.deepEqual(Array.from(light.keys()), Array.from(dark.keys()));
+  assert.deepEqual(Array.from(dark), Array.from(chosen));
+});
+
+const contrast = (a, b) => {
+  const [low, high] = [page.luminance(a), page.luminance(b)].sort((x, y) => x - y);
+  return (high + 0.05) / (low + 0.05);
+};
+
+test("text has a contrast of 4.5 on every colour", () => {
+  for (const palette of palettes()) {
+    for (const [name, colour] of palette) {
+      if (["text", "muted", "page", "line", "strong", "link", "heat", "solid"].includes(name)) continue;
+      assert.ok(contrast(colour, page.textColourOn(colour)) >= 4.5, `${name} ${colour}`);
+    }
+    for (const name of ["text", "muted", "link"]) {
+      for (const below of name === "link" ? ["page"] : ["page", "cell"]) {
+        assert.ok(contrast(palette.get(name), palette.get(below)) >= 4.5, `${name} on ${below}`);
+      }
+    }
+  }
+});
+
+// CIE L*a*b* after the colour has been seen by an eye that lacks one kind of cone (Viénot 1999 for the first two).
+const linear = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+const seen = {
+  normal: ([r, g, b]) => [r, g, b],
+  protan: ([r, g, b]) => [0.11238 * r + 0.88762 * g, 0.11238 * r + 0.88762 * g, 0.00401 * r - 0.00401 * g + b],
+  deutan: ([r, g, b]) => [0.29275 * r + 0.70725 * g, 0.29275 * r + 0.70725 * g, -0.02234 * r + 0.02234 * g + b],
+};
+const lab = ([r, g, b]) => {
+  const xyz = [(0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b, (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089];
+  const [x, y, z] = xyz.map((v) => (v > 0.008856 ? Math.cbrt(v) : 7.787 * v + 16 / 116));
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+};
+
+test("colours that meet in one bar can be told apart, also by the colour-blind", () => {
+  const meet = ["forward", "backward", "optimizer", "communication", "copies", "other", "a", "launches", "cpu-code", "data", "latency", "syncs", "memory-calls", "compilation", "short-gaps"];
+  for (const palette of palettes()) {
+    for (const [eye, see] of Object.entries(seen)) {
+      for (const one of meet) {
+        for (const other of meet) {
+          if (one >= other) continue;
+          const [a, b] = [one, other].map((name) => lab(see(linear(palette.get(name)))));
+          assert.ok(Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) >= 11, `${one} and ${other} for ${eye} sight`);
+        }
+      }
+    }
+  }
+});
+
+test("addresses are read as they are written", () => {
+  const addresses = [
+    { view: "steps", selection: "19", settings: {} },
+    { view: "answer", selection: "tick:1,3", settings: {} },
+    { view: "where", selection: "model: forward + backward/blocks.0 … 11 ×12", settings: { by: "cpu", q: "a&b=c" } },
+    { view: "kernels", selection: "", settings: { q: "gemm?x#y%", sort: "mean" } },
+    { view: "timeline", selection: "slowest:13.53-13.76", settings: { sel: "3.99" } },
+    { view: "kernels", selection: "void f<int>(a, b)+c", settings: {} },
+  ];
+  for (const address of addresses) {
+    const read = page.readAddress(page.addressText(address));
+    assert.deepEqual({ ...read, settings: { ...read.settings } }, address);
+  }
+  assert.equal(page.addressText(addresses[4]), "#timeline=slowest:13.53-13.76&sel=3.99");
+});
+
+test("addresses that nobody wrote are read, too", () => {
+  assert.equal(page.readAddress(""), null);
+  assert.equal(page.readAddress("#<img>"), null);
+  assert.equal(page.readAddress("#steps=%zz").selection, "%zz");
+  assert.equal(page.readAddress("#kernels?__proto__=1").settings.__proto__, "1");
+});
+
+test("gains of sets are replayed, and between bounds where they were not", () => {
+  const sets = [[1, 10], [2, 6], [3, 12], [4, 5]];
+  assert.deepEqual(page.gainOfSet(sets, 0, 20), { least: 0, most: 0 });
+  assert.deepEqual(page.gainOfSet(sets, 3, 20), { least: 12, most: 12 });
+  // {1, 3}: no less than 10, no more than 10 + 5.
+  assert.deepEqual(page.gainOfSet(sets, 5, 20), { least: 10, most: 15 });
+  // All three: at least the pair's 12, at most what all gain together.
+  assert.deepEqual(page.gainOfSet(sets, 7, 14), { least: 12, most: 14 });
+  assert.deepEqual(page.bitsOf(5), [0, 2]);
+});
+
+test("ticks in an address", () => {
+  assert.equal(page.maskOfSelection("tick:1,3", 4), 5);
+  assert.equal(page.maskOfSelection("tick:", 4), 0);
+  assert.equal(page.maskOfSelection("tick:9,0", 4), 0);
+  assert.equal(page.maskOfSelection("19", 4), null);
+});
+
+test("columns of steps are at most 17 pixels wide and at least 2", () => {
+  assert.deepEqual(page.columnLayout(27, 600), { perColumn: 1, columns: 27, pitch: 17, gap: 2 });
+  const many = page.columnLayout(10000, 640);
+  assert.equal(many.perColumn, 32);
+  assert.ok(many.pitch >= 2 && many.columns * many.perColumn >= 10000);
+});
+
+test("an icicle's cells stay inside of their parents", () => {
+  const tree = { name: "step", gpu: 10, children: [{ name: "a", gpu: 6, children: [{ name: "x", gpu: 20 }, { name: "y", gpu: 10 }] }, { name: "b", gpu: 3 }] };
+  const { cells, levels } = page.icicleLayout(tree, (node) => node.gpu, 1000);
+  assert.equal(levels, 3);
+  const of = Object.fromEntries(cells.map((cell) => [cell.node.name, cell]));
+  assert.deepEqual([of.a.x, of.a.width, of.b.x, of.b.width], [0, 600, 600, 300]);
+  assert.deepEqual([of.x.width, of.y.x, of.y.width], [400, 400, 200]);
+  assert.equal(of.y.path, "a/y");
+});
+
+test("paths find their nodes, also through names with slashes", () => {
+  const tree = { name: "step", children: [{ name: "a", children: [] }, { name: "a/b", children: [{ name: "c" }] }] };
+  assert.deepEqual(page.chainOf(tree, "a/b/c").map((each) => each.node.name), ["step", "a/b", "c"]);
+  assert.equal(page.chainOf(tree, "a/b/d"), null);
+  assert.equal(page.chainOf(tree, "").length, 1);
+});
+
+test("a window stays on its line", () => {
+  const whole = { from: 0, to: 100 };
+  assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 0.5, 30, 0, 1), { from: 25, to: 35 });
+  assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 1, 20, -50, 1), { from: 0, to: 20 });
+  assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 100, 30, 0, 1), whole);
+  assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 0.001, 30, 0, 4), { from: 28, to: 32 });
+});
+
+test("slices are found, and a long gap is not lost among short ones", () => {
+  const { from, to } = page.slicePlaces([0, 10, 20], [5, 10, 1]);
+  assert.deepEqual([Array.from(from), Array.from(to)], [[0, 10, 30], [5, 20, 31]]);
+  assert.equal(page.firstEndingAfter(to, 5), 1);
+  assert.equal(page.firstEndingAfter(to, 31), 3);
+  // 1,000 slices of 1, and one of 40 among them, on 10 pixels of 200 each.
+  const starts = Array.from({ length: 1000 }, () => 2);
+  starts[0] = 0;
+  const lengths = starts.map((_, i) => (i === 500 ? 1.9 : 1));
+  const many = page.slicePlaces(starts, lengths);
+  const drawn = [];
+  page.visibleSlices(many.from, many.to, 0, 2000, 10, (index, x, width) => drawn.push([index, x, width]));
+  assert.equal(drawn.length, 10);
+  assert.ok(drawn.some(([index]) => index === 500));
+  assert.ok(drawn.every(([, x, width]) => x >= 0 && x + width <= 10));
+});
+
+test("every name that a script declares at its top is its own", () => {
+  const seen = new Map();
+  for (const file of fs.readdirSync(folder).filter((name) => name.endsWith(".js"))) {
+    for (const found of fs.readFileSync(path.join(folder, file), "utf8").matchAll(/^(?:async )?(?:function|const|let|class) (\w+)/gm)) {
+      assert.ok(!seen.has(found[1]), `${found[1]} in ${file} and ${seen.get(found[1])}`);
+      seen.set(found[1], file);
+    }
+  }
+});
+
+test("no script parses HTML, evaluates text or asks the network", () => {
+  for (const file of fs.readdirSync(folder).filter((name) => name.endsWith(".js"))) {
+    const text = fs.readFileSync(path.join(folder, file), "utf8");
+    assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function|\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|importScripts/, file);
+  }
+});
