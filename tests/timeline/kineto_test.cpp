@@ -219,7 +219,7 @@ TEST_F(Kineto, CallsOfModulesArePathsWithNumbers) {
     EXPECT_THAT(lines, ElementsAre("Net_0 (Net) 5 8 40000", "Net_0.Linear_0 (Linear) 5 7 10000",
                                    "Net_0.Linear_11 (Linear) 7 7 4000", "Net_0.odd name (odd name) 7 7 3000",
                                    "Net_0.odd name._2 (_2) 7 7 1000", "Net_1 (Net) - -1 4000"));
-    EXPECT_THAT(data.quality.notes, testing::Contains(HasSubstr("2 Python function calls are not used")));
+    EXPECT_THAT(data.quality.notes, testing::Contains(HasSubstr("1 Python function call is not used")));
 }
 
 // A trace of libprof whose head is damaged reads as one of torch.profiler.

@@ -259,15 +259,31 @@ void trace_contents::add_range(const trace_event& event) {
 
 void trace_contents::add_python_function(const trace_event& event) {
     const std::optional<std::string_view> module = module_in_trace(event.name);
-    if (!module) {
-        ++python_functions_;
-    } else if (has_span(event)) {
+    if (!has_span(event)) return;
+    const std::int64_t end_ns = *event.time_ns + *event.duration_ns;
+    if (module) {
         thread_at(event.at).items.push_back({.start_ns = *event.time_ns,
-                                             .end_ns = *event.time_ns + *event.duration_ns,
+                                             .end_ns = end_ns,
                                              .name = name_id(*module),
                                              .domain = domain_id(module_domain),
                                              .kind = trace_item_kind::module});
+        return;
     }
+    auto known = functions_.find(event.name);
+    if (known == functions_.end()) {
+        const std::optional<trace_function> function = function_in_trace(event.name);
+        const std::pair<std::uint32_t, bool> of =
+            function ? std::pair(name_id(function->name), function->is_library) : std::pair(0U, true);
+        known = functions_.emplace(event.name, of).first;
+    }
+    const auto [name, is_library] = known->second;
+    if (name == 0) {
+        ++python_functions_;
+        return;
+    }
+    has_stacks_ = true;
+    thread_at(event.at).stacks.add(
+        {.start_ns = *event.time_ns, .end_ns = end_ns, .name = name, .is_library = is_library});
 }
 
 // Threads get their uids in the order in which they are found, from 1 on. REQUIRES: thread_at() was called for it.

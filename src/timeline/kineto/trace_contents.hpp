@@ -45,6 +45,7 @@ private:
     struct host_thread {
         trace_place at;
         std::vector<trace_item> items{};
+        trace_stacks stacks{};
     };
 
     void add_metadata(const trace_event& event);
@@ -108,7 +109,9 @@ private:
     std::map<std::string, std::uint64_t> unused_;            // events by category or phase
     std::map<trace_place, std::uint64_t> without_category_;  // events by their place without a thread
     std::uint64_t events_ = 0;
-    std::uint64_t python_functions_ = 0;
+    std::uint64_t python_functions_ = 0;  // that are not used
+    bool has_stacks_ = false;
+    std::map<std::string, std::pair<std::uint32_t, bool>, std::less<>> functions_;  // by an event's name: name, library
     std::uint64_t without_time_ = 0;
     std::uint64_t negative_ = 0;
     std::uint64_t duplicates_ = 0;

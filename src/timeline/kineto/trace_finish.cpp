@@ -351,6 +351,7 @@ std::int64_t trace_contents::move_times(std::int64_t base_ns) {
             item.start_ns += by;
             item.end_ns += by;
         }
+        thread.stacks.settle(by);
     }
     for (matrix_call& call : out_.multiplications.list) {
         call.start_ns += by;
@@ -429,21 +430,24 @@ void trace_contents::write_threads(capture_contents& out) {
     std::uint64_t uid = 0;
     std::map<trace_place, std::uint32_t> processes;  // by the text, or the number, that tells merged processes apart
     for (host_thread& thread : threads_) {
+        ++uid;
+        if (thread.items.empty() && !thread.stacks.is_empty()) continue;  // nothing but Python ran there
         put_in_order(thread.items, counts_);
         const bool is_for_others = works_for_others(thread);
         if (!is_of_libprof_) {
             complete_modules(thread.items,
                              [this](std::uint32_t around, std::uint32_t own) { return module_name(around, own); });
         }
-        std::vector<record> records = records_of(thread.items, next_range_id, counts_);
+        std::vector<record> records = records_of(thread.items, thread.stacks, next_range_id, counts_);
         thread.items = {};
+        thread.stacks = {};
         const std::string name = thread_name(thread.at);
         std::string system_name = name;
         if (!name.starts_with(autograd_prefix) && is_for_others) {
             system_name = std::string(autograd_prefix) + "0";
             ++renamed_threads_;
         }
-        format::thread_entry entry{.uid = ++uid, .tid = static_cast<std::uint32_t>(thread.at.tid)};
+        format::thread_entry entry{.uid = uid, .tid = static_cast<std::uint32_t>(thread.at.tid)};
         std::memcpy(entry.name.data(), system_name.data(), std::min(system_name.size(), entry.name.size() - 1));
         out.threads.push_back(entry);
         if (!is_of_libprof_) {
@@ -496,6 +500,7 @@ void trace_contents::describe(capture_contents& out, const trace_head& head) {
     put("world_size", member("world_size"));
     put("hostname", member("host_name"));
     put("pytorch", has_ops_ ? "ops" : "ranges");
+    put("lines", has_stacks_ ? "functions" : "");
     std::string heading = "read from a trace of torch.profiler";
     if (const std::string version = member("cuda_runtime_version"); !version.empty()) {
         heading +=
@@ -634,6 +639,8 @@ void trace_contents::write_notes(capture_contents& out, const trace_head& head) 
              ", by the backward nodes run there");
     note(python_functions_, counted(python_functions_, "Python function call is not used (with_stack)",
                                     "Python function calls are not used (with_stack)"));
+    note(has_stacks_ ? 1 : 0,
+         "places have the Python function and the line at which it begins; its trace has no other lines");
     note(overheads_, fmt::format("the profiler's own work took {:.3f} ms of host time, in {}",
                                  static_cast<double>(overhead_ns_) * 1e-6, counted(overheads_, "period", "periods")));
     note(has_hip_ ? 1 : 0, "HIP's calls have the names of CUDA's");

@@ -14,6 +14,12 @@ namespace {
 // seem to end this much after the range that contains it.
 constexpr std::int64_t rounding_ns = 2'000;
 
+// When libprof records stacks (hooks/lines/line_bounds.hpp).
+constexpr std::int64_t long_call_ns = 20'000;
+constexpr std::int64_t long_launch_ns = 1'000'000;
+constexpr std::int64_t long_stretch_ns = 100'000;
+constexpr std::size_t most_frames = 48;
+
 constexpr bool is_nested(trace_item_kind kind) noexcept {
     return kind == trace_item_kind::range || kind == trace_item_kind::torch_op || kind == trace_item_kind::module;
 }
@@ -75,8 +81,9 @@ private:
 
 class record_writer {
 public:
-    record_writer(const std::vector<trace_item>& items, std::uint64_t& next_range_id, item_counts& counts)
-        : items_(items), next_range_id_(next_range_id), counts_(counts) {
+    record_writer(const std::vector<trace_item>& items, const trace_stacks& stacks, std::uint64_t& next_range_id,
+                  item_counts& counts)
+        : items_(items), stacks_(stacks), next_range_id_(next_range_id), counts_(counts) {
         out_.reserve(2 * items.size());
     }
 
@@ -156,6 +163,7 @@ private:
                 }
             }
         }
+        add_stacks_before(item);
         record& r = add(record_kind::api_enter, item.start_ns, item.domain);
         r.value = item.value;
         r.name = item.name;
@@ -168,6 +176,39 @@ private:
         std::erase_if(open_calls_, [&](const open_item& other) { return other.end_ns < item.start_ns; });
         if (open_calls_.size() < most_nested) open_calls_.push_back({item.end_ns, index});
         end_later(index);
+    }
+
+    void add_stacks_before(const trace_item& item) {
+        const std::int64_t from_ns = called_until_ns_;
+        called_until_ns_ = from_ns == INT64_MAX ? item.end_ns : std::max(from_ns, item.end_ns);
+        if (stacks_.is_empty() || from_ns >= item.start_ns - long_stretch_ns) return;
+        for (const std::int64_t sixths : {1, 3, 5}) {
+            add_stack(item, stack_role::during, item.start_ns, from_ns + (item.start_ns - from_ns) / 6 * sixths,
+                      static_cast<std::uint16_t>(UINT16_MAX / 6 * sixths));
+        }
+        add_stack(item, stack_role::before, item.start_ns, item.start_ns, 0);
+    }
+
+    void add_stack_of(const trace_item& item, std::int64_t end_ns) {
+        const bool launches = item.flags == static_cast<std::uint8_t>(api_class::launch);
+        if (end_ns - item.start_ns <= (launches ? long_launch_ns : long_call_ns)) return;
+        add_stack(item, stack_role::call, end_ns, item.start_ns, 0);
+    }
+
+    // The stack of this call, or of a moment before it.
+    void add_stack(const trace_item& item, stack_role role, std::int64_t written_ns, std::int64_t of_ns,
+                   std::uint16_t position) {
+        std::uint32_t depth = 0;
+        stacks_.find(of_ns, most_frames, running_, depth);
+        depth = std::min<std::uint32_t>(depth, UINT16_MAX);
+        for (std::uint32_t i = 0; i < running_.size(); ++i) {
+            record& r = add(record_kind::code_line, written_ns, position);
+            r.value = item.value;
+            r.name = running_[i]->name;
+            r.category = i | depth << 16;
+            r.flags = static_cast<std::uint8_t>(static_cast<unsigned>(role) |
+                                                (running_[i]->is_library ? unsigned{library_line} : 0U));
+        }
     }
 
     // A range that overlaps others of its thread ends there, too; another one has its end from the trace.
@@ -187,6 +228,7 @@ private:
             const auto& [end_ns, index, range_id] = open_.top();
             const trace_item& item = items_[index];
             if (item.kind == trace_item_kind::call) {
+                add_stack_of(item, end_ns);
                 add(record_kind::api_exit, end_ns, item.domain).value = item.value;
             } else if (item.kind == trace_item_kind::range_start) {
                 add(record_kind::range_end, end_ns, 0).value = range_id;
@@ -200,8 +242,11 @@ private:
     }
 
     const std::vector<trace_item>& items_;
+    const trace_stacks& stacks_;
     std::uint64_t& next_range_id_;
     item_counts& counts_;
+    std::vector<const trace_stacks::function*> running_;  // of one stack
+    std::int64_t called_until_ns_ = INT64_MAX;            // when the calls so far had returned; none: INT64_MAX
     std::vector<record> out_;
     std::priority_queue<open_item> open_;
     std::vector<open_item> open_calls_;
@@ -215,9 +260,9 @@ void put_in_order(std::vector<trace_item>& items, item_counts& counts) {
     nesting(items, counts).run();
 }
 
-std::vector<record> records_of(const std::vector<trace_item>& items, std::uint64_t& next_range_id,
-                               item_counts& counts) {
-    return record_writer(items, next_range_id, counts).run();
+std::vector<record> records_of(const std::vector<trace_item>& items, const trace_stacks& stacks,
+                               std::uint64_t& next_range_id, item_counts& counts) {
+    return record_writer(items, stacks, next_range_id, counts).run();
 }
 
 }  // namespace prof

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "record/record.hpp"
+#include "timeline/kineto/trace_stacks.hpp"
 
 namespace prof {
 
@@ -49,7 +50,9 @@ struct item_counts {
 
 // Sorts items that are in the order of the trace by their beginnings, and nests the ranges.
 void put_in_order(std::vector<trace_item>& items, item_counts& counts);
-// REQUIRES: they are in order. `next_range_id`: for process-wide ranges.
-std::vector<record> records_of(const std::vector<trace_item>& items, std::uint64_t& next_range_id, item_counts& counts);
+// REQUIRES: they are in order. `next_range_id`: for process-wide ranges. Calls that libprof records with their stack
+// (prof::stack_role in docs/reference/capture-format.md) have that of `stacks`, and three of the code before them.
+std::vector<record> records_of(const std::vector<trace_item>& items, const trace_stacks& stacks,
+                               std::uint64_t& next_range_id, item_counts& counts);
 
 }  // namespace prof
