@@ -284,6 +284,21 @@ class Views(PageTest):
             "return [Math.max(...b.map(x => x.right)) - Math.min(...b.map(x => x.left)), f.width]")  # fmt: skip
         self.assertAlmostEqual(total, frame, delta=1.5)
 
+    def test_each_group_is_named_above_the_bar_and_no_name_covers_another(self):
+        for name in ("gpt", "ddp", "job", "hostile"):
+            groups = {"GPU busy": "busy", "GPU computes": "computes", "GPU only communicates": "communicates", "GPU idle": "idle"}
+            for width in (390, 1440):
+                self.open(name, width=width)
+                with self.subTest(page=name, width=width):
+                    expected = [groups[text] for text in self.texts(".budget tr.group th")]
+                    boxes = self.run_js(
+                        "return [...document.querySelectorAll('#answer-bars text')].map(e => { const r = e.getBoundingClientRect();"
+                        "return [e.textContent, r.left, r.right, r.top] }).filter(e => /^(busy|computes|communicates|idle) /.test(e[0]))")  # fmt: skip
+                    self.assertEqual([box[0].split()[0] for box in boxes], expected)
+                    for left, right in zip(boxes, boxes[1:]):
+                        self.assertLess(left[2], right[1])
+                    self.assertLessEqual(boxes[-1][2], width)
+
     def test_each_counted_step_has_a_bar(self):
         self.open("gpt")
         steps = embedded(PAGES["gpt"])["views"]["steps"]
