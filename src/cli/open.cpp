@@ -126,6 +126,7 @@ int open_command::operator()() const {
         complain(usable.message());
         return exit_usage;
     }
+    if (const outcome possible = check_place(order.place); !possible.ok()) throw error(possible.message());
     const progress_display progress;
     const bool all_read = write_page_of(order, progress) && inputs.all_found;
     if (!std::filesystem::exists(order.place)) return exit_failure;

@@ -211,6 +211,9 @@ int report_command::write_page(const capture_inputs& inputs, const std::string& 
         complain(usable.message());
         return exit_usage;
     }
+    if (const outcome possible = place == "-" ? outcome() : check_place(place); !possible.ok()) {
+        throw error(possible.message());
+    }
     page_order order{.files = inputs.files, .place = place == "-" ? std::string() : place, .settings = settings};
     order.settings.may_use_threads = true;
     order.prepare = [this](timeline& data) {

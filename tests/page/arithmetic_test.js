@@ -12,7 +12,7 @@ const pure = ["formats.js", "colours.js", "address.js", "sets.js", "layout.js", 
 const names = [
   "numberText", "stepTime", "kernelTime", "roughTime", "setTimeUnit", "unitText", "roughMilliseconds", "shareText", "durationText", "countText", "plural", "valueText", "shortened",
   "axisStep", "csvField", "csvText", "textColourOn", "luminance", "readAddress", "addressText", "gainOfSet", "bitsOf", "maskOfSelection",
-  "columnLayout", "medianOf", "icicleLayout", "chainOf", "movedWindow", "slicePlaces", "firstEndingAfter", "visibleSlices",
+  "columnLayout", "medianOf", "icicleLayout", "chainOf", "movedWindow", "labelPlaces", "slicePlaces", "firstEndingAfter", "visibleSlices",
 ];
 const source = pure.map((name) => fs.readFileSync(path.join(folder, name), "utf8")).join("\n");
 const page = new Function(`"use strict";${source}\nreturn {${names}};`)();
@@ -215,6 +215,15 @@ test("a window stays on its line", () => {
   assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 1, 20, -50, 1), { from: 0, to: 20 });
   assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 100, 30, 0, 1), whole);
   assert.deepEqual(page.movedWindow({ from: 20, to: 40 }, whole, 0.001, 30, 0, 4), { from: 28, to: 32 });
+});
+
+test("labels in a row are pushed apart and stay in it", () => {
+  const labels = [{ from: 0, width: 50 }, { from: 20, width: 50 }, { from: 190, width: 50 }];
+  assert.deepEqual(page.labelPlaces(labels, 0, 200, 10), [0, 60, 150]);
+  assert.deepEqual(page.labelPlaces(labels, 0, 175, 10), [0, 60, 125]);
+  assert.deepEqual(page.labelPlaces([{ from: 100, width: 60 }, { from: 150, width: 60 }], 0, 200, 10), [70, 140]);
+  assert.equal(page.labelPlaces(labels, 0, 165, 10), null);
+  assert.deepEqual(page.labelPlaces([], 0, 10, 1), []);
 });
 
 test("slices are found, and a long gap is not lost among short ones", () => {

@@ -284,6 +284,21 @@ class Views(PageTest):
             "return [Math.max(...b.map(x => x.right)) - Math.min(...b.map(x => x.left)), f.width]")  # fmt: skip
         self.assertAlmostEqual(total, frame, delta=1.5)
 
+    def test_each_group_is_named_above_the_bar_and_no_name_covers_another(self):
+        for name in ("gpt", "ddp", "job", "hostile"):
+            groups = {"GPU busy": "busy", "GPU computes": "computes", "GPU only communicates": "communicates", "GPU idle": "idle"}
+            for width in (390, 1440):
+                self.open(name, width=width)
+                with self.subTest(page=name, width=width):
+                    expected = [groups[text] for text in self.texts(".budget tr.group th")]
+                    boxes = self.run_js(
+                        "return [...document.querySelectorAll('#answer-bars text')].map(e => { const r = e.getBoundingClientRect();"
+                        "return [e.textContent, r.left, r.right, r.top] }).filter(e => /^(busy|computes|communicates|idle) /.test(e[0]))")  # fmt: skip
+                    self.assertEqual([box[0].split()[0] for box in boxes], expected)
+                    for left, right in zip(boxes, boxes[1:]):
+                        self.assertLess(left[2], right[1])
+                    self.assertLessEqual(boxes[-1][2], width)
+
     def test_each_counted_step_has_a_bar(self):
         self.open("gpt")
         steps = embedded(PAGES["gpt"])["views"]["steps"]
@@ -548,9 +563,29 @@ class Interactions(PageTest):
         name = data["strings"][data["lanes"][stream]["name"][kernel]]
         self.assertIn(name[:20], self.text(say))
         self.assertIn("after its launch began", self.text(say))
-        self.window.click("#timeline .switch button[aria-pressed=false]")
+        self.window.click("#timeline .switch[aria-label=Step] button[aria-pressed=false]")
         self.wait("document.querySelector('.timeline-wrap').dataset.loaded === 'slowest'")
         self.assertIn("#timeline=slowest", self.address())
+        self.assert_quiet()
+
+    def test_the_critical_path_is_drawn_on_demand(self):
+        data = embedded(PAGES["gpt"], "timeline-0")
+        path = next(lane for lane in data["lanes"] if lane["kind"] == "path")
+        self.open("gpt")
+        dark = ("const c = document.querySelector('.timeline-wrap canvas'); const d = c.getContext('2d').getImageData(133, 30, c.width - 134, c.height - 30).data; let n = 0;"
+                "for (let i = 0; i < d.length; i += 4) if (d[i] === 0x17 && d[i + 1] === 0x1c && d[i + 2] === 0x23) n += 1; return n")  # fmt: skip
+        before = self.run_js(dark)
+        self.run_js("[...document.querySelectorAll('#timeline button')].find(b => b.textContent === 'critical path').click()")
+        # A line over all of the step but for what lies on no lane; pixels at ends of its pieces are mixed with others.
+        on_lanes = sum(length for length, on in zip(path["length"], path["on"]) if on >= 0) / data["length_ns"]
+        width = self.run_js("return document.querySelector('.timeline-wrap canvas').width") - 132
+        self.assertGreater(self.run_js(dark) - before, width * on_lanes)
+        self.assertIn("Critical path", self.text("#timeline .hint"))
+        self.assertIn("path=1", self.address())
+        lanes = self.run_js("return document.querySelector('.timeline-wrap canvas').clientHeight")
+        self.run_js("[...document.querySelectorAll('#timeline button')].find(b => b.textContent === 'critical path').click()")
+        self.assertEqual(self.run_js(dark), before)
+        self.assertEqual(self.run_js("return document.querySelector('.timeline-wrap canvas').clientHeight"), lanes)
         self.assert_quiet()
 
     def test_a_click_on_the_timeline_picks_what_is_there(self):

@@ -27,6 +27,7 @@ page_view make_counters_view(const page_input& input) {
         }
         if (samples.empty()) continue;
         std::vector<double> sorted;
+        sorted.reserve(samples.size());
         for (const series_sample& each : samples) sorted.push_back(each.value);
         const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
         std::nth_element(sorted.begin(), middle, sorted.end());

@@ -59,8 +59,14 @@ page_view make_processes_view(const page_input& input) {
         const bool is_sentence = line.starts_with("Step ") || line.starts_with("Ranks ") || line.starts_with("GPU") ||
                                  line.starts_with("Programs ") || line.starts_with("Processes ");
         if (!is_sentence) continue;
-        lines.push_back(page_sentence(line));
-        out.lead.push_back(page_sentence(line));
+        // "Step  36.27 ms, …" as a sentence: "Step: 36.27 ms, …."
+        std::string sentence = line;
+        if (const std::size_t word = sentence.find(' '); word != std::string::npos) {
+            const std::size_t rest = sentence.find_first_not_of(' ', word);
+            if (rest > word + 1 && rest != std::string::npos) sentence.replace(word, rest - word, ": ");
+        }
+        lines.push_back(page_sentence(sentence));
+        out.lead.push_back(page_sentence(sentence + "."));
     }
     out.data["shown"] = input.shown_member;
     const captured_process& member = (*input.job)[input.shown_member].capture.process;

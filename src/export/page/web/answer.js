@@ -89,29 +89,21 @@ addView("answer", ({ figure, results, data }) => {
     }
     // Names of the groups above the bar; one that has no room is moved, and left out if there is none at all.
     let at = 0;
+    /** @type {{from: number, to: number, text: string}[]} */
     const brackets = [];
     for (const group of groups) {
       const from = x(at);
       at += group.ns;
       brackets.push({ from, to: x(at), text: group.short + " " + stepTime(group.ns) + unitText() });
     }
-    let taken = width + 1;
-    const placed = brackets
-      .slice()
-      .reverse()
-      .map((bracket, index) => {
-        const long = textWidth(bracket.text);
-        let left = bracket.from;
-        if (index === 0 && long > bracket.to - bracket.from) left = Math.min(bracket.from, width - long);
-        left = Math.max(labelWidth, Math.min(left, taken - long - 12));
-        const fits = left + long <= taken - 8 || index === 0;
-        if (fits) taken = left;
-        return { ...bracket, left, fits };
-      });
-    for (const bracket of placed) {
-      if (bracket.fits) put(drawn("text", { x: bracket.left, y: top + 12 }, bracket.text));
+    const shorter = brackets.map((bracket) => bracket.text.slice(0, -unitText().length));
+    const fitting = [brackets.map((bracket) => bracket.text), shorter]
+      .map((texts) => ({ texts, places: labelPlaces(texts.map((text, i) => ({ from: brackets[i].from, width: textWidth(text) })), labelWidth, width, 12) }))
+      .find(({ places }) => places !== null);
+    brackets.forEach((bracket, index) => {
+      if (fitting?.places) put(drawn("text", { x: fitting.places[index], y: top + 12 }, fitting.texts[index]));
       put(drawn("path.bracket", { d: `M${bracket.from + 0.5} ${top + 23}v-5H${Math.max(bracket.from + 1, bracket.to) - 0.5}v5` }));
-    }
+    });
     top += 24;
     const barTop = top;
     at = 0;

@@ -42,7 +42,7 @@
  *             merged: number}} StepInTime */
 /** @typedef {{kind: string, title: string, group: string, depth?: number, start: number[], length: number[],
  *             name: number[], count?: number[], call?: number[], from_lane?: number[], class?: number[],
- *             phase?: number[], cause?: number[], place?: number[]}} Lane */
+ *             phase?: number[], cause?: number[], place?: number[], on?: number[]}} Lane */
 /** @typedef {{number: number, start_ns: number, length_ns: number, host?: [number, number], strings: string[],
  *             lanes: Lane[]}} Timeline */
 /** @typedef {{name: string, unit: string, first: number, median: number, last: number, count: number, time_ns: number[],

@@ -172,3 +172,27 @@ function visibleSlices(from, to, windowFrom, windowTo, width, draw) {
   }
   flush();
 }
+
+/**
+ * Where labels in a row begin: each at its place, but pushed so that none overlaps another or leaves the row.
+ * @param {{from: number, width: number}[]} labels from left to right
+ * @param {number} left
+ * @param {number} right
+ * @param {number} gap between two
+ * @returns {number[] | null} null: they do not fit
+ */
+function labelPlaces(labels, left, right, gap) {
+  const places = [];
+  let next = left;
+  for (const label of labels) {
+    const at = Math.max(next, label.from);
+    places.push(at);
+    next = at + label.width + gap;
+  }
+  let limit = right;
+  for (let i = labels.length - 1; i >= 0; --i) {
+    places[i] = Math.min(places[i], limit - labels[i].width);
+    limit = places[i] - gap;
+  }
+  return places.length > 0 && places[0] < left - 0.5 ? null : places;
+}

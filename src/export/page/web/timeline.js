@@ -67,7 +67,7 @@ addView("timeline", ({ figure, results, data }) => {
     let group = "";
     let lastKind = "";
     for (const lane of step.lanes) {
-      lane.isDrawn = !(lane.kind === "ranges" && (lane.depth ?? 0) > 2);
+      lane.isDrawn = lane.kind !== "path" && !(lane.kind === "ranges" && (lane.depth ?? 0) > 2);
       if (!lane.isDrawn) continue;
       const isNew = lane.group !== group || (lane.kind === "phases") !== (lastKind === "phases");
       if (isNew && y > 42) y += 9;
@@ -169,8 +169,56 @@ addView("timeline", ({ figure, results, data }) => {
       drawLabel(pen, lane, width);
       drawLane(pen, lane);
     }
+    if (showsPath) drawPath(pen);
     drawOverview(pen);
     drawSelection(pen);
+  }
+
+  /**
+   * The critical path: a line below the slices on which it is, joined by thin ones where it changes the lane.
+   * @param {CanvasRenderingContext2D} pen
+   */
+  function drawPath(pen) {
+    const loaded = step;
+    const lane = loaded?.lanes.find((each) => each.kind === "path");
+    if (!loaded || !lane) return;
+    const left = plotLeft();
+    let lastY = -1;
+    let lastX = -1;
+    pen.fillStyle = colour("--text");
+    visibleSlices(lane.from, lane.to, shown.from, shown.to, plotWidth(), (index, x, wide) => {
+      const on = loaded.lanes[lane.on?.[index] ?? -1];
+      if (!on?.isDrawn) return;
+      const y = on.y + on.height;
+      pen.fillRect(left + x, y, Math.max(1, wide), 2);
+      if (lastY >= 0 && lastY !== y && x - lastX < 3) pen.fillRect(left + x - 0.25, Math.min(y, lastY), 0.5, Math.abs(y - lastY));
+      lastY = y;
+      lastX = x + wide;
+    });
+  }
+
+  /** What the critical path consists of, longest first. */
+  function pathText() {
+    const loaded = step;
+    const lane = loaded?.lanes.find((each) => each.kind === "path");
+    if (!loaded || !lane) return "";
+    /** @type {Map<string, number>} */
+    const kinds = new Map();
+    lane.length.forEach((length, index) => {
+      const kind = loaded.data.strings[lane.name[index]] || "not known";
+      kinds.set(kind, (kinds.get(kind) ?? 0) + length);
+    });
+    const sorted = Array.from(kinds).sort((a, b) => b[1] - a[1]);
+    return "Critical path, drawn as a line: " + sorted.map(([kind, ns]) => kind + " " + roughMilliseconds(ns) + " ms").join(", ") + ".";
+  }
+
+  /** @param {boolean} shows */
+  function showPath(shows) {
+    showsPath = shows;
+    pathButton.setAttribute("aria-pressed", String(shows));
+    pathLine.textContent = shows ? pathText() : "";
+    pathLine.hidden = !shows;
+    draw();
   }
 
   /**
@@ -362,6 +410,7 @@ addView("timeline", ({ figure, results, data }) => {
     /** @type {Object<string, string>} */
     const made = {};
     if (selected) made.sel = selected.lane + "." + selected.index;
+    if (showsPath) made.path = "1";
     return made;
   }
 
@@ -528,6 +577,14 @@ addView("timeline", ({ figure, results, data }) => {
     if (seen.size > 0) legend.append("idle: ", ...Array.from(seen, ([text, key]) => element("span", {}, swatch(key), text)));
   }
   const legend = element("div.legend");
+  let showsPath = false;
+  const pathLine = element("p.hint", { hidden: true });
+  const pathButton = element("button", { type: "button", "aria-pressed": "false", click: () => {
+    showPath(!showsPath);
+    announce(pathLine.textContent ?? "");
+    setAddress("timeline", selectionText(), settings(), false);
+  } }, "critical path");
+  const pathSwitch = element("div.switch", { hidden: true }, pathButton);
 
   /**
    * @param {string} wanted
@@ -559,7 +616,8 @@ addView("timeline", ({ figure, results, data }) => {
     if (isAhead) text += " The CPU runs ahead: it launched this step " + roughMilliseconds(-host[0]) + " ms earlier; its rows show what it does meanwhile.";
     subtitle.textContent = text;
     launching.hidden = !isAhead;
-    draw();
+    pathSwitch.hidden = !loaded.lanes.some((lane) => lane.kind === "path");
+    showPath(showsPath && !pathSwitch.hidden);
     drawGapTable();
     drawLegend();
     showSentence();
@@ -591,7 +649,7 @@ addView("timeline", ({ figure, results, data }) => {
     }
     return made;
   };
-  figure.append(element("div.controls", {}, subtitle, element("div.end", {}, launching, choices.group, zooms)), wrap, legend, say, gapHolder,
+  figure.append(element("div.controls", {}, subtitle, element("div.end", {}, launching, pathSwitch, choices.group, zooms)), wrap, legend, pathLine, say, gapHolder,
     element("div.actions", {}, copyButton("timeline", rows), ...pictureButtons("timeline", () => canvas)));
   open(name, null, null).catch((error) => console.error(error));
 
@@ -603,6 +661,7 @@ addView("timeline", ({ figure, results, data }) => {
     show: (address) => {
       const found = /^([a-z]+|\d+)?(?::(-?[\d.]+)-(-?[\d.]+))?$/.exec(address.selection);
       const window = found?.[2] !== undefined && Number(found[3]) > Number(found[2]) ? { from: Number(found[2]) * 1e6, to: Number(found[3]) * 1e6 } : null;
+      showsPath = address.settings.path === "1";
       const pair = /^(\d+)\.(\d+)$/.exec(address.settings.sel ?? "");
       open(found?.[1] ?? name, window, pair ? { lane: Number(pair[1]), index: Number(pair[2]) } : null).catch((error) => console.error(error));
     },
