@@ -67,12 +67,13 @@ void object_file::find_build_id() {
     for_each_section([&](const Elf64_Shdr& section, const Elf64_Ehdr&) {
         if (section.sh_type != SHT_NOTE || !build_id_.empty()) return;
         Elf64_Nhdr note{};
-        std::uint64_t at = section.sh_offset;
-        while (at - section.sh_offset < section.sh_size && read(at, note)) {
+        std::uint64_t place = section.sh_offset;
+        while (place - section.sh_offset < section.sh_size && read(place, note)) {
             const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
-            const std::uint64_t text = at + sizeof note + padded(note.n_namesz);
+            const std::uint64_t text = place + sizeof note + padded(note.n_namesz);
             constexpr std::uint32_t most_bytes = 64;
-            if (note.n_type == NT_GNU_BUILD_ID && text_at(at + sizeof note) == "GNU" && note.n_descsz <= most_bytes) {
+            if (note.n_type == NT_GNU_BUILD_ID && text_at(place + sizeof note) == "GNU" &&
+                note.n_descsz <= most_bytes) {
                 for (std::uint32_t k = 0; k < note.n_descsz; ++k) {
                     unsigned char byte = 0;
                     if (!read(text + k, byte)) return;
@@ -82,7 +83,7 @@ void object_file::find_build_id() {
                 }
                 return;
             }
-            at = text + padded(note.n_descsz);
+            place = text + padded(note.n_descsz);
         }
     });
 }
@@ -94,9 +95,9 @@ std::string object_file::function_at(std::uint64_t address) const {
         if (section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) return;
         Elf64_Shdr texts{};
         if (section.sh_link >= head.e_shnum || !read(head.e_shoff + section.sh_link * sizeof texts, texts)) return;
-        for (std::uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
+        for (std::uint64_t place = 0; place + sizeof(Elf64_Sym) <= section.sh_size; place += sizeof(Elf64_Sym)) {
             Elf64_Sym symbol{};
-            if (!read(section.sh_offset + at, symbol)) return;
+            if (!read(section.sh_offset + place, symbol)) return;
             const auto type = symbol.st_info & 0xFU;
             if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF) continue;
             if (address < symbol.st_value || address - symbol.st_value >= symbol.st_size) continue;

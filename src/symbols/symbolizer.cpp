@@ -49,9 +49,9 @@ std::string newest_symbolizer() {
 // Without what would have the program ask a server.
 std::vector<char*> own_environment() {
     std::vector<char*> out;
-    for (char** each = environ; each != nullptr && *each != nullptr; ++each) {
-        const std::string_view text(*each);
-        if (!text.starts_with("DEBUGINFOD_URLS=") && !text.starts_with("LD_PRELOAD=")) out.push_back(*each);
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+        const std::string_view text(*variable);
+        if (!text.starts_with("DEBUGINFOD_URLS=") && !text.starts_with("LD_PRELOAD=")) out.push_back(*variable);
     }
     out.push_back(nullptr);
     return out;
@@ -71,7 +71,7 @@ std::string output_of(std::vector<std::string> command, const std::string& input
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
         std::vector<char*> arguments;
-        for (std::string& each : command) arguments.push_back(each.data());
+        for (std::string& argument : command) arguments.push_back(argument.data());
         arguments.push_back(nullptr);
         pid_t child = 0;
         const int problem =

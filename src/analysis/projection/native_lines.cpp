@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "symbols/code_places.hpp"
+#include "symbols/address_lookup.hpp"
 #include "symbols/short_name.hpp"
 
 namespace prof {

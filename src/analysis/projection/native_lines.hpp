@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Looks up the addresses of C++ frames in a timeline, so that these are like those of Python: a function, a file and a
-// line. Reads the program's files, and may run a program that looks up lines (symbols/code_places.hpp).
+// line. Reads the program's files, and may run a program that looks up lines (symbols/address_lookup.hpp).
 #pragma once
 
 #include "timeline/timeline.hpp"

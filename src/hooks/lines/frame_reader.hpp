@@ -87,8 +87,8 @@ private:
         return is_plausible_address(address) ? memory_->bytes(address, size) : nullptr;
     }
 
-    std::int32_t unit_of(std::intptr_t instruction, const frame_head& of) const noexcept {
-        const auto begin = reinterpret_cast<std::intptr_t>(of.code) + layout_->instructions;
+    std::int32_t unit_of(std::intptr_t instruction, const frame_head& frame) const noexcept {
+        const auto begin = reinterpret_cast<std::intptr_t>(frame.code) + layout_->instructions;
         const std::int64_t bytes = instruction - begin;
         return bytes < 0 || bytes / 2 > most_instructions ? -1 : static_cast<std::int32_t>(bytes / 2);
     }

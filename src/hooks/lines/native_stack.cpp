@@ -62,8 +62,8 @@ __thread readable_stack this_stack __attribute__((tls_model("initial-exec"))) = 
     std::array<iovec, most_at_once> remote;
     std::array<char, most_at_once> copy;
     std::size_t count = 0;
-    for (std::uintptr_t at = begin; at < end && count < most_at_once; at += page) {
-        remote[count++] = {reinterpret_cast<void*>(at), 1};  // NOLINT(performance-no-int-to-ptr)
+    for (std::uintptr_t place = begin; place < end && count < most_at_once; place += page) {
+        remote[count++] = {reinterpret_cast<void*>(place), 1};  // NOLINT(performance-no-int-to-ptr)
     }
     const iovec local{copy.data(), count};
     const ssize_t done = process_vm_readv(getpid(), &local, 1, remote.data(), count, 0);
@@ -112,7 +112,7 @@ struct machine_state {
 
 // The few operations that compilers use here: for functions that align their stack, for signal frames, and for jumps
 // to functions of other modules. `value` is the result.
-bool evaluate(const std::uint8_t* expression, const machine_state& at, const word* first, word& value) noexcept {
+bool evaluate(const std::uint8_t* expression, const machine_state& state, const word* first, word& value) noexcept {
     constexpr std::size_t longest = 64;
     table_cursor head(expression, expression + 2);
     const std::uint64_t size = head.number();
@@ -126,8 +126,8 @@ bool evaluate(const std::uint8_t* expression, const machine_state& at, const wor
         word result = 0;
         if (operation >= 0x70 && operation <= 0x8F) {  // breg
             const std::size_t number = operation - 0x70U;
-            if (!at.has(number)) return false;
-            result = at.registers[number] + static_cast<word>(in.signed_number());
+            if (!state.has(number)) return false;
+            result = state.registers[number] + static_cast<word>(in.signed_number());
         } else if (operation >= 0x30 && operation <= 0x4F) {  // lit
             result = operation - 0x30U;
         } else if (operation == 0x08) {  // const1u
@@ -174,18 +174,18 @@ bool evaluate(const std::uint8_t* expression, const machine_state& at, const wor
 }
 
 // Goes from a frame to its caller's. False: it has none, or none that can be found.
-bool apply(const unwind_rules& rules, machine_state& at) noexcept {
+bool apply(const unwind_rules& rules, machine_state& state) noexcept {
     using place = unwind_rules::place;
     word base = 0;
     if (rules.base_expression != nullptr) {
-        if (!evaluate(rules.base_expression, at, nullptr, base)) return false;
+        if (!evaluate(rules.base_expression, state, nullptr, base)) return false;
     } else {
-        if (!at.has(rules.base_register)) return false;
-        base = at.registers[rules.base_register] + static_cast<word>(rules.base_offset);
+        if (!state.has(rules.base_register)) return false;
+        base = state.registers[rules.base_register] + static_cast<word>(rules.base_offset);
     }
     // A caller's frame lies further up.
-    if (base <= at.registers[stack_pointer_number] && !rules.is_signal_frame) return false;
-    machine_state caller = at;
+    if (base <= state.registers[stack_pointer_number] && !rules.is_signal_frame) return false;
+    machine_state caller = state;
     caller.set(stack_pointer_number, base);
     for (std::size_t number = 0; number < unwound_registers; ++number) {
         const unwind_rules::rule& rule = rules.registers[number];
@@ -204,15 +204,15 @@ bool apply(const unwind_rules& rules, machine_state& at) noexcept {
                 value = saved;
                 break;
             case place::in_another:
-                if (!at.has(static_cast<std::size_t>(rule.offset))) {
+                if (!state.has(static_cast<std::size_t>(rule.offset))) {
                     caller.forget(number);
                     continue;
                 }
-                value = at.registers[static_cast<std::size_t>(rule.offset)];
+                value = state.registers[static_cast<std::size_t>(rule.offset)];
                 break;
             case place::at_result:
             case place::is_result:
-                if (!evaluate(rule.expression, at, &base, value)) return false;
+                if (!evaluate(rule.expression, state, &base, value)) return false;
                 if (rule.where == place::at_result && !read_stack(value, value)) return false;
                 break;
         }
@@ -220,7 +220,7 @@ bool apply(const unwind_rules& rules, machine_state& at) noexcept {
     }
     const bool has_caller = rules.registers[return_address_number].where != place::same &&
                             caller.has(return_address_number) && caller.registers[return_address_number] != 0;
-    at = caller;
+    state = caller;
     return has_caller;
 }
 
@@ -263,11 +263,11 @@ word packed(const unwind_rules& rules) noexcept {
     return out;
 }
 
-bool apply_packed(word rules, machine_state& at) noexcept {
-    const std::size_t from = (rules & of_frame_pointer) != 0 ? frame_pointer_number : stack_pointer_number;
-    if (!at.has(from)) return false;
-    const word base = at.registers[from] + (rules >> 1 & ((word{1} << base_bits) - 1)) * 8;
-    if (base <= at.registers[stack_pointer_number]) return false;
+bool apply_packed(word rules, machine_state& state) noexcept {
+    const std::size_t source = (rules & of_frame_pointer) != 0 ? frame_pointer_number : stack_pointer_number;
+    if (!state.has(source)) return false;
+    const word base = state.registers[source] + (rules >> 1 & ((word{1} << base_bits) - 1)) * 8;
+    if (base <= state.registers[stack_pointer_number]) return false;
     word caller = 0;
     if (!read_stack(base - sizeof(word), caller) || caller == 0) return false;
     rules >>= 1 + base_bits;
@@ -277,10 +277,10 @@ bool apply_packed(word rules, machine_state& at) noexcept {
         if (place == 0) continue;
         word value = 0;
         if (!read_stack(base - place * 8, value)) return false;
-        at.set(number, value);
+        state.set(number, value);
     }
-    at.set(stack_pointer_number, base);
-    at.set(return_address_number, caller);
+    state.set(stack_pointer_number, base);
+    state.set(return_address_number, caller);
     return true;
 }
 
@@ -320,14 +320,14 @@ bool is_of_library(const found_module& found) noexcept {
     return out;
 }
 
-bool step(const found_module& found, std::uintptr_t instruction, machine_state& at, bool& is_interrupted) noexcept {
+bool step(const found_module& found, std::uintptr_t instruction, machine_state& state, bool& is_interrupted) noexcept {
     const word identity = mixed(instruction ^ mixed(reinterpret_cast<word>(found.module)) ^
                                 mixed(reinterpret_cast<word>(found.begin) + 1));
     known_rules& place = known[identity % known_count];
     const word seen = place.rules.load(std::memory_order_relaxed);
     if (seen != 0 && (place.key.load(std::memory_order_relaxed) ^ seen) == identity) {
         is_interrupted = false;
-        return apply_packed(seen, at);
+        return apply_packed(seen, state);
     }
     unwind_rules rules;
     const auto* const begin = static_cast<const std::byte*>(found.begin);
@@ -340,7 +340,7 @@ bool step(const found_module& found, std::uintptr_t instruction, machine_state& 
         place.rules.store(fits, std::memory_order_relaxed);
         place.key.store(identity ^ fits, std::memory_order_relaxed);
     }
-    return apply(rules, at);
+    return apply(rules, state);
 }
 
 }  // namespace
@@ -369,8 +369,8 @@ bool native_stack::prepare(bool (*is_of_library)(std::string_view) noexcept) noe
     depth = 0;
     std::size_t count = 0;
 #if defined(__x86_64__)
-    machine_state at;
-    word* const registers = at.registers.data();
+    machine_state state;
+    word* const registers = state.registers.data();
     asm volatile(
         "movq %%rbx, 24(%0)\n\t"
         "movq %%rbp, 48(%0)\n\t"
@@ -384,9 +384,9 @@ bool native_stack::prepare(bool (*is_of_library)(std::string_view) noexcept) noe
         :
         : "r"(registers)
         : "rax", "memory");
-    for (const std::uint8_t number : kept_registers) at.known |= 1U << number;
-    at.known |= 1U << stack_pointer_number | 1U << return_address_number;
-    const std::uintptr_t stack_pointer = at.registers[stack_pointer_number];
+    for (const std::uint8_t number : kept_registers) state.known |= 1U << number;
+    state.known |= 1U << stack_pointer_number | 1U << return_address_number;
+    const std::uintptr_t stack_pointer = state.registers[stack_pointer_number];
     if ((stack_pointer < this_stack.begin || stack_pointer >= this_stack.end) && !find_stack(stack_pointer)) return {};
     constexpr std::uint32_t most_frames = 128;
     std::size_t own = 0;
@@ -394,7 +394,7 @@ bool native_stack::prepare(bool (*is_of_library)(std::string_view) noexcept) noe
     bool is_inside_us = true;
     bool is_exact = true;  // the address is that of the instruction itself, and not of the one behind a call
     for (std::uint32_t i = 0; i < most_frames && own + 1 < out.size(); ++i) {
-        const std::uintptr_t instruction = at.registers[return_address_number] - (is_exact ? 0 : 1);
+        const std::uintptr_t instruction = state.registers[return_address_number] - (is_exact ? 0 : 1);
         found_module found;
         if (facts.find_module(reinterpret_cast<void*>(instruction), &found) != 0) break;  // NOLINT
         if (found.module != facts.own_module) is_inside_us = false;
@@ -412,7 +412,7 @@ bool native_stack::prepare(bool (*is_of_library)(std::string_view) noexcept) noe
             }
             called = frame;
         }
-        if (found.header == nullptr || !step(found, instruction, at, is_exact)) break;
+        if (found.header == nullptr || !step(found, instruction, state, is_exact)) break;
     }
 #else
     (void)out;
@@ -434,31 +434,31 @@ std::string_view native_stack::module_of(const native_frame& frame, std::array<c
     constexpr std::size_t first_page = 4096;
     for (std::size_t i = 0; is_elf && module != nullptr && i < head.e_phnum && size == 0; ++i) {
         Elf64_Phdr part{};
-        const std::size_t at = head.e_phoff + i * sizeof part;
-        if (at + sizeof part > first_page || !contains(at, sizeof part)) break;
-        std::memcpy(&part, memory.data() + at, sizeof part);
+        const std::size_t start = head.e_phoff + i * sizeof part;
+        if (start + sizeof part > first_page || !contains(start, sizeof part)) break;
+        std::memcpy(&part, memory.data() + start, sizeof part);
         const std::size_t place = module->l_addr + part.p_vaddr - begin;
         if (part.p_type != PT_NOTE || !contains(place, part.p_memsz)) continue;
         const std::byte* note = memory.data() + place;
         for (std::size_t left = part.p_memsz; left >= sizeof(Elf64_Nhdr);) {
-            Elf64_Nhdr of{};
-            std::memcpy(&of, note, sizeof of);
-            const std::size_t name = (std::size_t{of.n_namesz} + 3) & ~std::size_t{3};
-            const std::size_t text = (std::size_t{of.n_descsz} + 3) & ~std::size_t{3};
-            if (sizeof of + name + text > left) break;
+            Elf64_Nhdr title{};
+            std::memcpy(&title, note, sizeof title);
+            const std::size_t name = (std::size_t{title.n_namesz} + 3) & ~std::size_t{3};
+            const std::size_t text = (std::size_t{title.n_descsz} + 3) & ~std::size_t{3};
+            if (sizeof title + name + text > left) break;
             constexpr std::size_t most_id = 32;
-            if (of.n_type == NT_GNU_BUILD_ID && of.n_namesz == 4 && of.n_descsz <= most_id &&
-                std::memcmp(note + sizeof of, "GNU", 4) == 0) {
+            if (title.n_type == NT_GNU_BUILD_ID && title.n_namesz == 4 && title.n_descsz <= most_id &&
+                std::memcmp(note + sizeof title, "GNU", 4) == 0) {
                 constexpr std::string_view digits = "0123456789abcdef";
-                for (std::size_t k = 0; k < of.n_descsz; ++k) {
-                    const auto byte = std::to_integer<unsigned>(note[sizeof of + name + k]);
+                for (std::size_t k = 0; k < title.n_descsz; ++k) {
+                    const auto byte = std::to_integer<unsigned>(note[sizeof title + name + k]);
                     out[size++] = digits[byte >> 4];
                     out[size++] = digits[byte & 15U];
                 }
                 break;
             }
-            note += sizeof of + name + text;
-            left -= sizeof of + name + text;
+            note += sizeof title + name + text;
+            left -= sizeof title + name + text;
         }
     }
     out[size++] = '\n';

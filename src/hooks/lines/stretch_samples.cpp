@@ -82,12 +82,13 @@ public:
 private:
     static void account(sample_box& box, std::uint64_t since) noexcept {
         constexpr std::uint64_t least_pause_ns = 1'000'000;
-        stretch_account& to = box.sample_.account;
+        stretch_account& found = box.sample_.account;
         if (clock_ns(CLOCK_MONOTONIC) - box.accountant_.latest_ns() < least_pause_ns) return;
         thread_look look;
         std::array<char, 64> text;
-        to = {};
-        if (look_at_thread(box.tid_.load(std::memory_order_relaxed), look, text)) to = box.accountant_.add(since, look);
+        found = {};
+        if (look_at_thread(box.tid_.load(std::memory_order_relaxed), look, text))
+            found = box.accountant_.add(since, look);
     }
 
     bool look(const std::byte* thread, std::uint64_t number, stretch_sample& out) noexcept {

@@ -11,25 +11,25 @@ namespace prof {
 
 class table_cursor {
 public:
-    table_cursor(const std::uint8_t* at, const std::uint8_t* end) noexcept : at_(at), end_(end) {}
+    table_cursor(const std::uint8_t* begin, const std::uint8_t* end) noexcept : next_(begin), end_(end) {}
 
-    const std::uint8_t* at() const noexcept { return at_; }
+    const std::uint8_t* at() const noexcept { return next_; }
     bool is_good() const noexcept { return is_good_; }
-    bool has_more() const noexcept { return is_good_ && at_ < end_; }
+    bool has_more() const noexcept { return is_good_ && next_ < end_; }
     void fail() noexcept {
         is_good_ = false;
-        at_ = end_;
+        next_ = end_;
     }
 
     template <typename TNumber>
     TNumber fixed() noexcept {
         TNumber out{};
-        if (static_cast<std::size_t>(end_ - at_) < sizeof out) {
+        if (static_cast<std::size_t>(end_ - next_) < sizeof out) {
             fail();
             return out;
         }
-        std::memcpy(&out, at_, sizeof out);
-        at_ += sizeof out;
+        std::memcpy(&out, next_, sizeof out);
+        next_ += sizeof out;
         return out;
     }
     std::uint64_t number() noexcept {
@@ -56,12 +56,12 @@ public:
         return 0;
     }
     void skip(std::uint64_t bytes) noexcept {
-        if (bytes > static_cast<std::uint64_t>(end_ - at_)) return fail();
-        at_ += bytes;
+        if (bytes > static_cast<std::uint64_t>(end_ - next_)) return fail();
+        next_ += bytes;
     }
 
 private:
-    const std::uint8_t* at_;
+    const std::uint8_t* next_;
     const std::uint8_t* end_;
     bool is_good_ = true;
 };

@@ -123,7 +123,7 @@ std::string_view text_of_call(long call, std::string_view arguments, std::array<
         size += bytes;
     };
     const auto* const found = std::find_if(std::begin(call_names), std::end(call_names),
-                                           [&](const call_name& each) { return each.number == call; });
+                                           [&](const call_name& row) { return row.number == call; });
     if (found == std::end(call_names)) {
         std::array<char, 32> number{};
         append("system call ");

@@ -18,7 +18,7 @@ std::uintptr_t address_of(const std::uint8_t* place) noexcept { return reinterpr
 
 // A pointer that is absolute, or relative to where it stands.
 std::uintptr_t read_pointer(table_cursor& in, std::uint8_t encoding) noexcept {
-    const std::uintptr_t here = address_of(in.at());
+    const std::uintptr_t place = address_of(in.at());
     std::uint64_t value = 0;
     switch (encoding & format_mask) {
         case absolute:
@@ -36,7 +36,7 @@ std::uintptr_t read_pointer(table_cursor& in, std::uint8_t encoding) noexcept {
             in.fail();
     }
     const std::uint8_t relation = encoding & relation_mask;
-    if (relation == to_itself) value += here;
+    if (relation == to_itself) value += place;
     if (relation != to_itself && relation != 0) in.fail();
     return value;
 }
@@ -147,25 +147,26 @@ private:
     bool run_entry(const std::uint8_t* entry, std::uintptr_t instruction, unwind_rules& out) const noexcept {
         const std::span<const std::uint8_t> bytes = entry_at(entry);
         table_cursor in(bytes.data(), bytes.data() + bytes.size());
-        const std::uint8_t* const here = in.at();
+        const std::uint8_t* const start = in.at();
         const auto back = in.fixed<std::uint32_t>();
         common_entry common;
-        if (back == 0 || !read_common(here - back, common)) return false;
+        if (back == 0 || !read_common(start - back, common)) return false;
         const std::uintptr_t begin = read_pointer(in, common.pointers);
         const std::uintptr_t size = read_pointer(in, common.pointers & format_mask);
         if (!in.is_good() || instruction < begin || instruction - begin >= size) return false;
         if (common.has_augmentation) in.skip(in.number());
         out = {};
         out.is_signal_frame = common.is_signal_frame;
-        std::uintptr_t at = 0;  // none of the common program is for a place
-        if (!run(common, {common.program, common.end}, at, UINTPTR_MAX, out, nullptr)) return false;
+        std::uintptr_t position = 0;  // none of the common program is for a place
+        if (!run(common, {common.program, common.end}, position, UINTPTR_MAX, out, nullptr)) return false;
         const unwind_rules initial = out;
-        at = begin;
-        return in.is_good() && run(common, {in.at(), bytes.data() + bytes.size()}, at, instruction, out, &initial);
+        position = begin;
+        return in.is_good() &&
+               run(common, {in.at(), bytes.data() + bytes.size()}, position, instruction, out, &initial);
     }
 
     // Runs a program as far as `until`, an instruction. False: something of it is not understood.
-    static bool run(const common_entry& common, table_cursor in, std::uintptr_t at, std::uintptr_t until,
+    static bool run(const common_entry& common, table_cursor in, std::uintptr_t position, std::uintptr_t until,
                     unwind_rules& out, const unwind_rules* initial) noexcept {
         using place = unwind_rules::place;
         constexpr std::size_t most_remembered = 6;
@@ -211,8 +212,8 @@ private:
                     case 0x00:  // nop
                         continue;
                     case 0x01:  // set_loc
-                        at = read_pointer(in, common.pointers);
-                        if (at > until) return in.is_good();
+                        position = read_pointer(in, common.pointers);
+                        if (position > until) return in.is_good();
                         continue;
                     case 0x02:  // advance_loc1, 2 and 4
                         step = in.fixed<std::uint8_t>();
@@ -306,8 +307,8 @@ private:
                     default:
                         return false;
                 }
-            at += step * common.code_unit;
-            if (at > until) return in.is_good();
+            position += step * common.code_unit;
+            if (position > until) return in.is_good();
         }
         return in.is_good();
     }

@@ -4,29 +4,14 @@
 // not the one whose addresses they are, by its build id, is not asked; its separate debug information below
 // /usr/lib/debug is.
 //
-// Any thread. Reads files and may run a program, for at most longest_lookup.
+// Any thread. Reads files and may run a program, for at most longest_lookup (symbolizer.hpp).
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "symbols/code_address.hpp"
+
 namespace prof {
-
-inline constexpr std::chrono::seconds longest_lookup{20};
-
-struct code_address {
-    std::string build_id;  // in hexadecimal; "": the file has none
-    std::string path;
-    std::uint64_t address = 0;  // in the file
-};
-struct code_place {
-    std::string function;    // "": not known
-    std::string file;        // "": not known
-    std::uint32_t line = 0;  // 0: not known
-};
 
 // Of each address its places, the innermost inlined function first; none if nothing is known.
 std::vector<std::vector<code_place>> places_of(const std::vector<code_address>& addresses, bool may_run_programs);

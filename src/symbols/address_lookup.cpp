@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "symbols/code_places.hpp"
+#include "symbols/address_lookup.hpp"
 
 #include <map>
 #include <utility>
@@ -45,7 +45,7 @@ std::vector<std::vector<code_place>> places_of(const std::vector<code_address>& 
     for (std::size_t i = 0; i < found.size(); ++i) {
         // Without a line the table of symbols is as good.
         bool has_line = false;
-        for (const code_place& each : found[i]) has_line = has_line || each.line != 0;
+        for (const code_place& place : found[i]) has_line = has_line || place.line != 0;
         if (has_line) out[of_asked[i]] = std::move(found[i]);
     }
     return out;
