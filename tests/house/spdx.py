@@ -24,7 +24,7 @@ COMMENTS = {
 }
 # These have no comments, are made by a program, or are read byte for byte by a test; or they are licences.
 WITHOUT = ("*.json", "*.ipynb", "*.svg", "*.png", "*.csv", "*.log", "*.prof", "*.abi", "*.gz",
-           "tests/symbols/symbols.txt", "tests/analysis/xla_names.txt",
+           "tests/symbols/symbols.txt", "tests/analysis/xla_names.txt", "examples/pages/*.html",
            "LICENSE", "cmake/licences/*", "*/py.typed")
 # A line that has to be the first one of its file.
 FIRST_LINES = ("#!", "<?xml", "<!DOCTYPE", "<!doctype")
