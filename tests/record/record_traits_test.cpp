@@ -20,7 +20,7 @@ TEST(RecordTraits, HaveTheirRowAtTheNumberOfTheKind) {
         EXPECT_NE(row.role, record_role::none) << row.name;
         EXPECT_TRUE(names.insert(row.name).second) << row.name;
     }
-    EXPECT_EQ(names.size(), 17U) << "every kind but none, which a switch over all of them would name";
+    EXPECT_EQ(names.size(), 18U) << "every kind but none, which a switch over all of them would name";
 }
 
 // A copy's original, and a stream, are stored where other kinds have a name and a colour.
@@ -29,10 +29,12 @@ TEST(RecordTraits, TakeNoPartOfAnIdForAName) {
     EXPECT_FALSE(has_name({.name = 0, .kind = record_kind::range_push}));
     EXPECT_FALSE(has_name({.name = 7, .kind = record_kind::graph_clone}));
     EXPECT_FALSE(has_name({.name = 7, .kind = record_kind::stream_sync}));
+    EXPECT_TRUE(has_name({.name = 7, .kind = record_kind::code_line}));
+    EXPECT_TRUE(has_name({.name = 7, .kind = record_kind::thread_time}));
 }
 
 TEST(RecordTraits, ReadNumbersThatAreNoKindAsNone) {
-    for (const int number : {0, 11, 19, 255}) {
+    for (const int number : {0, 11, 20, 255}) {
         EXPECT_EQ(traits_of(static_cast<record_kind>(number)).role, record_role::none) << number;
     }
 }
