@@ -44,7 +44,7 @@ def record(torch, path):
     for _ in range(3):
         step()
     with torch.profiler.profile(with_stack=True,
-                                schedule=torch.profiler.schedule(wait=0, warmup=1, active=STEPS)) as profiler:
+                                schedule=torch.profiler.schedule(wait=0, warmup=1, active=STEPS, repeat=1)) as profiler:
         for _ in range(STEPS + 1):
             step()
             profiler.step()

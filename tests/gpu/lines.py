@@ -113,7 +113,8 @@ def host_code():
     training = Training()
 
     def tokenize():
-        spin(0.003)  # host_code
+        # Longer than the wait for the loss.
+        spin(0.02)  # host_code
 
     for _ in range(STEPS):
         training.step().item()
@@ -123,7 +124,7 @@ def host_code():
 
 
 def custom_function():
-    training = Training(width=4096)  # so that the GPU has more to do than the host
+    training = Training()
     torch = training.torch
 
     class Scaled(torch.autograd.Function):
@@ -136,6 +137,8 @@ def custom_function():
         def backward(ctx, gradient):
             if gradient.abs().max().item() > 1e9:  # custom_function
                 print("large")
+            # The wait above keeps the GPU from computing meanwhile.
+            time.sleep(0.003)  # custom_function
             return gradient * 2
 
     for _ in range(STEPS):
