@@ -57,6 +57,11 @@ constexpr std::string_view harmless[] = {
     "__errno_location",
     "pthread_getspecific",
     "pthread_setcancelstate",
+    "pthread_self",
+    "memmem",
+    // Where a thread's stack may be read is asked once for each thread, at its first call that takes long.
+    "getpid",
+    "process_vm_readv",
 };
 
 // The library's own threads have names, and live on. A new thread has none of its own yet.

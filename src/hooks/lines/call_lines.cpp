@@ -252,8 +252,51 @@ struct walks_in_vain {
 };
 __thread walks_in_vain this_walks __attribute__((tls_model("initial-exec"))) = {};
 
+// Lets libprof's thread look at this one while it runs other code, and takes what that has seen before this call.
+// `python`: the interpreter's state of the thread; null: it runs none.
+void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks, std::uint64_t length,
+                      const void* python) noexcept {
+    sample_box* const box = sample_box_of(this_thread.latest_call);
+    if (box == nullptr) return;
+    box->offer(python);
+    if (role == stack_role::before) note_sample(out, *box, key, ticks - length, ticks);
+}
+
+// Whether the thread has Python frames. A function of its own: threads without any need no room for frames.
+[[gnu::noinline]] bool note_python_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks,
+                                         std::uint64_t length) noexcept {
+    std::array<python_frame, python_stack::most_frames> frames;
+    bool was_odd = false;
+    const std::span<const python_frame> walked = reader.stack.walk(frames, was_odd);
+    if (was_odd && odd_walks.fetch_add(1, std::memory_order_relaxed) + 1 >= most_odd_walks) stop_lines();
+    offer_to_samples(out, role, key, ticks, length, walked.empty() ? nullptr : reader.stack.this_python_thread());
+    if (walked.empty()) return false;
+    const frame_choice chosen = choose(walked);
+    if (!out.has_much_room_for(static_cast<std::uint32_t>(chosen.count))) {
+        out.stacks().leave_out();
+        return true;
+    }
+    const std::uint16_t left_out = out.stacks().take_left_out();
+    for (std::size_t i = 0; i < chosen.count; ++i) {
+        const python_frame& frame = walked[chosen.indexes[i]];
+        record r;
+        r.kind = record_kind::code_line;
+        r.ticks = ticks;
+        r.value = key;
+        r.name = name_of(out, frame);
+        r.color = chosen.lines[i].line;
+        r.category = chosen.indexes[i] | static_cast<std::uint32_t>(walked.size()) << 16;
+        r.domain = i == 0 ? left_out : 0;
+        r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) |
+                                            (chosen.lines[i].is_library ? library_line : 0));
+        out.write(r);
+    }
+    return true;
+}
+
 // The stack of a thread without Python frames, if code of the program's own is in it.
-void note_native_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks) noexcept {
+[[gnu::noinline]] void note_native_lines(producer& out, stack_role role, std::uint64_t key,
+                                         std::uint64_t ticks) noexcept {
     if (this_walks.skips()) return;
     std::array<native_frame, native_stack::most_chosen> frames;
     std::uint32_t depth = 0;
@@ -341,33 +384,10 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
     std::atomic_thread_fence(std::memory_order_acquire);
     if (!has_rate.load(std::memory_order_relaxed)) measure_rate(ticks);
     if (!out.stacks().earns(ticks, length, stack_ticks.load(std::memory_order_relaxed))) return;
-    std::array<python_frame, python_stack::most_frames> frames;
-    bool was_odd = false;
-    const std::span<const python_frame> walked =
-        reader.stack.is_known() ? reader.stack.walk(frames, was_odd) : std::span<const python_frame>{};
-    if (was_odd && odd_walks.fetch_add(1, std::memory_order_relaxed) + 1 >= most_odd_walks) stop_lines();
-    if (sample_box* const box = sample_box_of(this_thread.latest_call); box != nullptr) {
-        box->offer(walked.empty() ? nullptr : reader.stack.this_python_thread());
-        if (role == stack_role::before) note_sample(out, *box, key, ticks - length, ticks);
-    }
-    if (walked.empty()) return has_native ? note_native_lines(out, role, key, ticks) : out.stacks().give_back();
-    const frame_choice chosen = choose(walked);
-    if (!out.has_much_room_for(static_cast<std::uint32_t>(chosen.count))) return out.stacks().leave_out();
-    const std::uint16_t left_out = out.stacks().take_left_out();
-    for (std::size_t i = 0; i < chosen.count; ++i) {
-        const python_frame& frame = walked[chosen.indexes[i]];
-        record r;
-        r.kind = record_kind::code_line;
-        r.ticks = ticks;
-        r.value = key;
-        r.name = name_of(out, frame);
-        r.color = chosen.lines[i].line;
-        r.category = chosen.indexes[i] | static_cast<std::uint32_t>(walked.size()) << 16;
-        r.domain = i == 0 ? left_out : 0;
-        r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) |
-                                            (chosen.lines[i].is_library ? library_line : 0));
-        out.write(r);
-    }
+    if (reader.stack.is_known() && note_python_lines(out, role, key, ticks, length)) return;
+    if (!reader.stack.is_known()) offer_to_samples(out, role, key, ticks, length, nullptr);
+    if (has_native) return note_native_lines(out, role, key, ticks);
+    out.stacks().give_back();
 }
 
 }  // namespace prof

@@ -57,17 +57,22 @@ __thread readable_stack this_stack __attribute__((tls_model("initial-exec"))) = 
 
 // The address alone of each page from `begin` to `end` is read by the kernel: as far as that goes there is memory.
 [[gnu::cold, gnu::noinline]] std::uintptr_t end_of_memory(std::uintptr_t begin, std::uintptr_t end) noexcept {
-    constexpr std::size_t most_at_once = 256;
+    constexpr std::size_t most_at_once = 16;  // a thread has few pages; larger arrays would be a page more of each
     constexpr std::uintptr_t page = 4096;
     std::array<iovec, most_at_once> remote;
     std::array<char, most_at_once> copy;
-    std::size_t count = 0;
-    for (std::uintptr_t place = begin; place < end && count < most_at_once; place += page) {
-        remote[count++] = {reinterpret_cast<void*>(place), 1};  // NOLINT(performance-no-int-to-ptr)
+    std::uintptr_t place = begin;
+    while (place < end) {
+        std::size_t count = 0;
+        for (; count < most_at_once && place + count * page < end; ++count) {
+            remote[count] = {reinterpret_cast<void*>(place + count * page), 1};  // NOLINT(performance-no-int-to-ptr)
+        }
+        const iovec local{copy.data(), count};
+        const ssize_t done = process_vm_readv(getpid(), &local, 1, remote.data(), count, 0);
+        if (done > 0) place += static_cast<std::uintptr_t>(done) * page;
+        if (done < static_cast<ssize_t>(count)) break;
     }
-    const iovec local{copy.data(), count};
-    const ssize_t done = process_vm_readv(getpid(), &local, 1, remote.data(), count, 0);
-    return done <= 0 ? begin : std::min(end, begin + static_cast<std::uintptr_t>(done) * page);
+    return std::min(end, place);
 }
 
 // The first walk of a thread, and one deeper than all before.
@@ -76,9 +81,9 @@ __thread readable_stack this_stack __attribute__((tls_model("initial-exec"))) = 
     readable_stack& stack = this_stack;
     if (stack.stack_end == 0) {
         const bool is_main = getpid() == static_cast<pid_t>(syscall(SYS_gettid));
-        // glibc has a thread's own block at the end of its stack.
-        stack.stack_end = is_main ? reinterpret_cast<std::uintptr_t>(facts.main_stack_end)
-                                  : reinterpret_cast<std::uintptr_t>(pthread_self());
+        // A thread's storage is at the end of its stack.
+        stack.stack_end = reinterpret_cast<std::uintptr_t>(is_main ? static_cast<const void*>(facts.main_stack_end)
+                                                                   : static_cast<const void*>(&stack));
     }
     if (stack_pointer >= stack.stack_end) return false;
     const std::uintptr_t begin = stack_pointer & ~page_mask;

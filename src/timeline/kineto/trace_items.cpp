@@ -15,10 +15,10 @@ namespace {
 constexpr std::int64_t rounding_ns = 2'000;
 
 // When libprof records stacks (hooks/lines/line_bounds.hpp).
-constexpr std::int64_t long_call_ns = 20'000;
-constexpr std::int64_t long_launch_ns = 1'000'000;
-constexpr std::int64_t long_stretch_ns = 100'000;
-constexpr std::size_t most_frames = 48;
+constexpr std::int64_t long_trace_call_ns = 20'000;
+constexpr std::int64_t long_trace_launch_ns = 1'000'000;
+constexpr std::int64_t long_trace_stretch_ns = 100'000;
+constexpr std::size_t most_frames_of_trace = 48;
 
 constexpr bool is_nested(trace_item_kind kind) noexcept {
     return kind == trace_item_kind::range || kind == trace_item_kind::torch_op || kind == trace_item_kind::module;
@@ -181,7 +181,7 @@ private:
     void add_stacks_before(const trace_item& item) {
         const std::int64_t from_ns = called_until_ns_;
         called_until_ns_ = from_ns == INT64_MAX ? item.end_ns : std::max(from_ns, item.end_ns);
-        if (stacks_.is_empty() || from_ns >= item.start_ns - long_stretch_ns) return;
+        if (stacks_.is_empty() || from_ns >= item.start_ns - long_trace_stretch_ns) return;
         for (const std::int64_t sixths : {1, 3, 5}) {
             add_stack(item, stack_role::during, item.start_ns, from_ns + (item.start_ns - from_ns) / 6 * sixths,
                       static_cast<std::uint16_t>(UINT16_MAX / 6 * sixths));
@@ -191,7 +191,7 @@ private:
 
     void add_stack_of(const trace_item& item, std::int64_t end_ns) {
         const bool launches = item.flags == static_cast<std::uint8_t>(api_class::launch);
-        if (end_ns - item.start_ns <= (launches ? long_launch_ns : long_call_ns)) return;
+        if (end_ns - item.start_ns <= (launches ? long_trace_launch_ns : long_trace_call_ns)) return;
         add_stack(item, stack_role::call, end_ns, item.start_ns, 0);
     }
 
@@ -199,7 +199,7 @@ private:
     void add_stack(const trace_item& item, stack_role role, std::int64_t written_ns, std::int64_t of_ns,
                    std::uint16_t position) {
         std::uint32_t depth = 0;
-        stacks_.find(of_ns, most_frames, running_, depth);
+        stacks_.find(of_ns, most_frames_of_trace, running_, depth);
         depth = std::min<std::uint32_t>(depth, UINT16_MAX);
         for (std::uint32_t i = 0; i < running_.size(); ++i) {
             record& r = add(record_kind::code_line, written_ns, position);
