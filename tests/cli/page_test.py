@@ -310,7 +310,18 @@ class Model(unittest.TestCase):
         check(page)
         self.assertEqual(page.results["run"]["processes"], 2)
         self.assertEqual(len(page.views["processes"]["rows"]), 2)
-        self.assertTrue(any(line.startswith("Ranks") for line in page.views["processes"]["lines"]))
+        processes = page.views["processes"]
+        self.assertTrue(any("ranks" in line for line in processes["lines"]))
+        self.assertTrue(all(line.endswith(".") for line in processes["lines"]))
+        self.assertRegex(page.html, r'id="processes-title">Rank [01] waits for rank [01]<')
+        steps = processes["steps"]
+        self.assertEqual([column["title"] for column in steps["columns"]][-5:], ["step, ms", "computing", "communication", "copies", "idle"])
+        for row in [*steps["rows"], steps["sums"]]:
+            self.assertAlmostEqual(float(row[-5]), sum(map(float, row[-4:])), places=6)
+        # Who communicates least is waited for, and shown.
+        least = min(steps["rows"], key=lambda row: float(row[-3]))
+        self.assertIn(f"waits for rank {least[0]}", page.html)
+        self.assertEqual(page.results["run"]["rank"], int(least[0]))
 
     def test_a_trace_of_torch_profiler(self):
         trace = TorchTrace()

@@ -175,6 +175,18 @@ std::string first_gain(const page_input& input) {
                        action_of(first, input.findings->has_gpu_work), input.step.sentence(left_ns));
 }
 
+// Of which process of a job all this is, and who waits for it.
+std::string member_sentence(const page_input& input) {
+    if (input.job == nullptr) return {};
+    std::vector<const report_document*> documents;
+    for (const report_document& each : *input.job) documents.push_back(&each);
+    const std::string verdict = figures_of_job(documents).verdict;
+    const captured_process& member = (*input.job)[input.shown_member].capture.process;
+    const std::string which = member.rank ? fmt::format("rank {}", *member.rank) : "one process";
+    return fmt::format("{}. All figures here but those of the processes are of {}.",
+                       verdict.empty() ? fmt::format("The job has {} processes", input.job->size()) : verdict, which);
+}
+
 page_table budget(const page_input& input, const std::map<std::size_t, std::vector<idle_place>>& places) {
     const page_step& step = input.step;
     page_table out{.caption = "What a step consists of"};
@@ -211,6 +223,7 @@ page_view make_answer_view(const page_input& input) {
         out.lead.push_back(std::move(text));
     }
     if (std::string text = first_gain(input); !text.empty()) out.lead.push_back(std::move(text));
+    if (std::string text = member_sentence(input); !text.empty()) out.lead.push_back(std::move(text));
     data["lead"] = out.lead;
     data["has_steps"] = step.has_steps;
     data["devices"] = step.has_gpu ? static_cast<std::uint64_t>(step.devices) : 0;
