@@ -34,7 +34,7 @@ struct listed_step {
 std::string steps_are(const std::vector<std::uint64_t>& numbers) {
     constexpr std::size_t most_named = 3;
     if (numbers.size() == 1) return fmt::format("step {} is", numbers.front());
-    if (numbers.back() - numbers.front() + 1 == numbers.size()) {
+    if (numbers.size() > 2 && numbers.back() - numbers.front() + 1 == numbers.size()) {
         return fmt::format("steps {} to {} are", numbers.front(), numbers.back());
     }
     std::string out = "steps ";
