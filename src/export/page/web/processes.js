@@ -20,7 +20,8 @@ addView("processes", ({ figure, data }) => {
     const holder = element("div.scroll", { tabindex: "0", role: "group", "aria-label": title });
     /** @param {string} text */
     const numberOf = (text) => Number(text.replace(/[,\s%\u2009]|[a-z]+$/gi, "").replace(minusSign, "-"));
-    const classOf = (/** @type {number} */ index) => (columns[index]?.align === "right" ? ".n" : "");
+    const isLess = (/** @type {number} */ index) => /^(host|pid|ranges|GPU ops)$/.test(columns[index]?.title ?? "") && index > 0;
+    const classOf = (/** @type {number} */ index) => (columns[index]?.align === "right" ? ".n" : "") + (isLess(index) ? ".hide-narrow" : "");
 
     function sorted() {
       const column = Number(order.key);
@@ -32,7 +33,7 @@ addView("processes", ({ figure, data }) => {
       });
     }
     function draw() {
-      const heads = columns.map((column, index) => ({ key: String(index), title: column.title, number: column.align === "right" }));
+      const heads = columns.map((column, index) => ({ key: String(index), title: column.title, number: column.align === "right", narrow: isLess(index) }));
       const head = sortableHead(heads, order, (key) => {
         order = { key, ascending: order.key === key ? !order.ascending : true };
         draw();
