@@ -7,7 +7,7 @@ namespace {
 constexpr screen_term terms[] = {
     {"Step",
      "One pass of the training loop. Its time is the mean of the steps that count: all but the warm-up and the "
-     "last one, which the end of the recording cuts. Behind it stand the shortest and the longest."},
+     "last one, which the end of the recording cuts. The shortest and the longest are given, too."},
     {"GPU", "How much of a step at least one operation runs on the GPU (busy), and how much none does (idle)."},
     {"CPU", "The thread of the program that runs the steps."},
     {"Run",
@@ -25,7 +25,7 @@ constexpr screen_term terms[] = {
     {"comm", "The GPU communicates (NCCL and alike), and computes nothing meanwhile."},
     {"communication", "The same as comm."},
     {"copies", "The GPU copies or sets memory, and does nothing else meanwhile."},
-    {"idle", "The GPU runs nothing. The columns behind it are the causes."},
+    {"idle", "The GPU runs nothing. Each such time has a cause."},
     {"launches", "The CPU is launching the next operation: the call, and the short code between two launches."},
     {"CPU code", "The CPU runs code that calls nothing of CUDA, and has launched nothing that could run."},
     {"syncs", "The CPU waits for the GPU, or for a copy that returns when it is done, and has launched nothing else."},
@@ -33,8 +33,8 @@ constexpr screen_term terms[] = {
     {"memory calls", "The CPU is in cudaMalloc, cudaFree or alike."},
     {"compilation", "The CPU compiles, or captures a CUDA graph."},
     {"short gaps", "Up to 50 us between operations that were launched in time."},
-    {"other", "Idle time of the causes without a column, and of causes that were not recorded."},
-    {"of it waits", "Part of the column CPU: in calls that wait for the GPU or for a copy."},
+    {"other", "Idle time of causes that are too small to be named, and of causes that were not recorded."},
+    {"of it waits", "Part of the CPU's time: in calls that wait for the GPU or for a copy."},
     {"data loader", "The program fetches its next batch."},
     {"rest of the step", "Time in the step that lies in no phase: loss, metrics, logging, code of the program's own."},
     {"its own", "What a row has outside of the rows below it."},
@@ -42,11 +42,12 @@ constexpr screen_term terms[] = {
     {"3 more", "The sum of rows that are not shown."},
     {"Possible gains",
      "How much shorter the mean step would be at most, if the cause were gone: the recorded "
-     "dependencies are replayed without it. Gains overlap and do not add up."},
-    {"whole step", "The sum of the rows: one step, as the line Step has it."},
+     "dependencies are replayed without it. Gains of several changes do not add up: "
+     "together they may be less than the sum, or more."},
+    {"whole step", "The sum of the rows: one mean step."},
     {"whole recording", "The same where no step was found: all that was recorded."},
-    {"a step", "Of the mean step, as all times of the screen."},
-    {"each", "Behind the times of Step: what one step is, such as one call of optimizer.step()."},
+    {"a step", "Of the mean step."},
+    {"each", "What one step is, such as one call of optimizer.step()."},
     {"mean",
      "What the steps that count take, added and divided by their number. Means of parts add up to the mean of the "
      "whole."},
@@ -60,7 +61,8 @@ constexpr screen_term terms[] = {
      "Memory of the program that is not page-locked. The CPU copies from it piece by piece; with pin_memory=True "
      "PyTorch's loader uses page-locked memory."},
     {"CPU time",
-     "A gain that is larger than its column: the CPU gets on sooner although the GPU is busy meanwhile, so that the "
+     "A gain that is larger than the idle time of its cause: the CPU gets on sooner although the GPU is busy "
+     "meanwhile, so that the "
      "GPU "
      "has work earlier in a later part of the step."},
     {"CUDA",

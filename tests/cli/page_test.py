@@ -299,6 +299,39 @@ class Model(unittest.TestCase):
         for row in page.views["kernels"]["rows"]:
             self.assertTrue(row["name"] in names or row["name"].endswith("…"), row["name"])
 
+    def test_each_step_that_is_left_out_is_named(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        steps = page.views["steps"]
+        self.assertIn("33 of 35 steps count: step 0 is warm-up, step 34 is cut off by the end of the recording.", page.html)
+        self.assertEqual(sum(steps["counted"]), 33)
+        self.assertEqual([step["number"] for step in steps["left_out"]] + steps["cut"], [0, 34])
+
+    def test_what_the_heading_and_the_reason_say_agrees(self):
+        for names in (["h200_gpt.prof"], ["h200_ddp.0.prof"], ["h200_ddp.0.prof", "h200_ddp.1.prof"]):
+            answer = page_of(*(EXAMPLES / "observed" / name for name in names)).views["answer"]
+            apart = answer["communication_ns"] > 0.01 * answer["step_ns"]
+            share = (answer["busy_ns"] - apart * answer["communication_ns"]) / answer["step_ns"]
+            self.assertIn("works for" if apart else "is busy for", answer["sentence"])
+            self.assertIn(f"{100 * share:.0f} %", answer["sentence"])
+            is_busy = any("busy almost all the time" in text for text in answer["lead"])
+            self.assertLessEqual(is_busy, share > 0.9, names)
+            self.assertEqual(is_busy, any("would still save" in text for text in answer["lead"]), names)
+
+    def test_a_gain_above_its_idle_time_says_so(self):
+        page = page_of(EXAMPLES / "observed/h200_gpt.prof")
+        unpinned = next(part["ns"] for part in page.views["answer"]["parts"] if page.results["parts"][part["part"]]["name"] == "unpinned copies")
+        for finding in page.views["findings"]["list"]:
+            if finding["rule"] == "pageable_copies":
+                self.assertGreater(finding["gain_ns"], unpinned + 0.01 * page.views["answer"]["step_ns"])
+                self.assertIn(f"the {unpinned / 1e6:.2f} ms for which the GPU is idle", finding["beyond"])
+            else:
+                self.assertEqual(finding["beyond"], "")
+
+    def test_no_two_kernels_have_one_name(self):
+        for name in ("h200_gpt.prof", "h200_ddp.0.prof"):
+            rows = page_of(EXAMPLES / "observed" / name).views["kernels"]["rows"]
+            self.assertEqual(len({row["short"] for row in rows}), len(rows))
+
     def test_a_part_of_a_run(self):
         page = page_of(EXAMPLES / "observed/h200_gpt.prof", options=("--steps", "5:9"))
         check(page)
@@ -310,7 +343,16 @@ class Model(unittest.TestCase):
         check(page)
         self.assertEqual(page.results["run"]["processes"], 2)
         self.assertEqual(len(page.views["processes"]["rows"]), 2)
-        self.assertTrue(any(line.startswith("Ranks") for line in page.views["processes"]["lines"]))
+        processes = page.views["processes"]
+        self.assertTrue(any("ranks" in line for line in processes["lines"]))
+        self.assertTrue(all(line.endswith(".") for line in processes["lines"]))
+        steps = processes["steps"]
+        self.assertEqual([column["title"] for column in steps["columns"]][-5:], ["step, ms", "computing", "communication", "copies", "idle"])
+        for row in [*steps["rows"], steps["sums"]]:
+            self.assertAlmostEqual(float(row[-5]), sum(map(float, row[-4:])), places=6)
+        # Who communicates least is shown.
+        least = min(steps["rows"], key=lambda row: float(row[-3]))
+        self.assertEqual(page.results["run"]["rank"], int(least[0]))
 
     def test_a_trace_of_torch_profiler(self):
         trace = TorchTrace()

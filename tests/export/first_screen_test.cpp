@@ -412,6 +412,18 @@ TEST(JobScreen, HasARowForEachRank) {
     EXPECT_THAT(lines, Contains(HasSubstr("rank 2: late code in backward")));
     for (const std::string& line : lines) EXPECT_LE(display_width(line), 80U) << line;
     EXPECT_TRUE(job_screen({&documents.front()}, {}).empty());
+
+    const job_figures figures = figures_of_job(all);
+    EXPECT_EQ(figures.verdict, "Ranks 0, 1 and 3 wait for rank 2");
+    EXPECT_THAT(figures.sentences,
+                Contains("Of the ranks, rank 2 waits least: 0.10 ms of communication, the others 1.00 to 1.00"));
+    EXPECT_THAT(figures.titles, testing::ElementsAre("computing", "communication", "idle"));
+    ASSERT_THAT(figures.rows, SizeIs(4));
+    EXPECT_EQ(figures.rows.front().process->rank, 2);
+    EXPECT_EQ(figures.rows.front().time, "12.00");
+    EXPECT_THAT(figures.rows.front().parts, testing::ElementsAre("9.00", "0.10", "2.90"));
+    EXPECT_EQ(figures.mean.process, nullptr);
+    EXPECT_TRUE(figures_of_job({&documents.front()}).rows.empty());
 }
 
 TEST(ScreenNumbers, AddUpToTheirTotal) {

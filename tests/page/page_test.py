@@ -286,14 +286,14 @@ class Views(PageTest):
 
     def test_each_group_is_named_above_the_bar_and_no_name_covers_another(self):
         for name in ("gpt", "ddp", "job", "hostile"):
-            groups = {"GPU busy": "busy", "GPU computes": "computes", "GPU only communicates": "communicates", "GPU idle": "idle"}
+            groups = {"GPU busy": "busy", "GPU works": "works", "GPU only communicates": "communicates", "GPU idle": "idle"}
             for width in (390, 1440):
                 self.open(name, width=width)
                 with self.subTest(page=name, width=width):
                     expected = [groups[text] for text in self.texts(".budget tr.group th")]
                     boxes = self.run_js(
                         "return [...document.querySelectorAll('#answer-bars text')].map(e => { const r = e.getBoundingClientRect();"
-                        "return [e.textContent, r.left, r.right, r.top] }).filter(e => /^(busy|computes|communicates|idle) /.test(e[0]))")  # fmt: skip
+                        "return [e.textContent, r.left, r.right, r.top] }).filter(e => /^(busy|works|communicates|idle) /.test(e[0]))")  # fmt: skip
                     self.assertEqual([box[0].split()[0] for box in boxes], expected)
                     for left, right in zip(boxes, boxes[1:]):
                         self.assertLess(left[2], right[1])

@@ -119,6 +119,13 @@ figures figures_of(const page_step& step) {
     return out;
 }
 
+bool communicates(const page_step& step, const figures& of) { return of.communication_ns > 0.01 * step.step_ns; }
+
+// Of what the heading says that it works, or is busy.
+bool is_nearly_always_busy(const page_step& step, const figures& of) {
+    return of.busy_ns - (communicates(step, of) ? of.communication_ns : 0) > much_of_step * step.step_ns;
+}
+
 std::string sentence_of(const page_input& input, const figures& of) {
     const page_step& step = input.step;
     if (!input.answer || !input.answer->where || input.answer->where->rows.empty()) {
@@ -129,19 +136,19 @@ std::string sentence_of(const page_input& input, const figures& of) {
         if (!step.has_steps) return fmt::format("{} were recorded. No work on a GPU is in it.", length);
         return fmt::format("A step takes {} on the CPU. No work on a GPU was recorded.", length);
     }
-    const bool communicates = of.communication_ns > 0.01 * step.step_ns;
-    const double working_ns = of.busy_ns - (communicates ? of.communication_ns : 0);
+    const bool is_apart = communicates(step, of);
+    const double working_ns = of.busy_ns - (is_apart ? of.communication_ns : 0);
     return fmt::format("{} {}{}. The GPU {} for {} of it, {}.", step.has_steps ? "A step takes" : "The recording is",
-                       length, step.has_steps ? "" : " long", communicates ? "computes" : "is busy",
-                       step.sentence(working_ns), sentence_share(step.step_ns > 0 ? working_ns / step.step_ns : 0));
+                       length, step.has_steps ? "" : " long", is_apart ? "works" : "is busy", step.sentence(working_ns),
+                       sentence_share(step.step_ns > 0 ? working_ns / step.step_ns : 0));
 }
 
 std::string reason(const page_step& step, const figures& of) {
     if (of.communication_ns > much_communication * step.step_ns) {
         return fmt::format("For {} more it does nothing but communicate.", step.sentence(of.communication_ns));
     }
-    if (of.busy_ns > much_of_step * step.step_ns) {
-        std::string out = "It is busy almost all the time, so that a faster step needs less work on it";
+    if (is_nearly_always_busy(step, of)) {
+        std::string out = "It is busy almost all the time, so that a much faster step needs less work on it";
         if (of.largest_busy == nullptr) return out + ".";
         const double ns = step.of_part(of.largest_busy->total_ns);
         return fmt::format("{}; {} of that work is in {} ({}).", out,
@@ -150,7 +157,8 @@ std::string reason(const page_step& step, const figures& of) {
     }
     if (of.largest_idle == nullptr) return {};
     const double ns = step.of_part(of.largest_idle->total_ns);
-    return fmt::format("For {} of the rest {} ({} of {}).", ns > 0.5 * of.idle_ns ? "most" : "the largest part",
+    return fmt::format("For {} of {} {} ({} of {}).", ns > 0.5 * of.idle_ns ? "most" : "the largest part",
+                       communicates(step, of) ? "the time in which it is idle" : "the rest",
                        wait_words(*of.largest_idle), step.sentence(ns), step.sentence(of.idle_ns));
 }
 
@@ -163,7 +171,7 @@ std::string host_reason(const page_step& step, const figures& of) {
                        sentence_share(ns / step.step_ns));
 }
 
-std::string first_gain(const page_input& input) {
+std::string first_gain(const page_input& input, bool is_busy) {
     if (input.findings == nullptr) return {};
     if (input.findings->findings.empty()) {
         return fmt::format("Nothing that libprof looks for would shorten a step by {} or more.",
@@ -171,8 +179,25 @@ std::string first_gain(const page_input& input) {
     }
     const finding& first = input.findings->findings.front();
     const double left_ns = std::max(input.step.step_ns - input.findings->per_step(first.gain_ns), 0.0);
+    if (is_busy) {
+        return fmt::format("The first change to try would still save {} at best: {}.",
+                           input.step.sentence(input.findings->per_step(first.gain_ns)),
+                           action_of(first, input.findings->has_gpu_work));
+    }
     return fmt::format("The first change to try: {}. That would leave a step of {} at best.",
                        action_of(first, input.findings->has_gpu_work), input.step.sentence(left_ns));
+}
+
+// Of which process of a job all this is, and who waits for it.
+std::string member_sentence(const page_input& input) {
+    if (input.job == nullptr) return {};
+    std::vector<const report_document*> documents;
+    for (const report_document& each : *input.job) documents.push_back(&each);
+    const std::string verdict = figures_of_job(documents).verdict;
+    const captured_process& member = (*input.job)[input.shown_member].capture.process;
+    const std::string which = member.rank ? fmt::format("rank {}", *member.rank) : "one process";
+    return fmt::format("{}. All figures here but those of the processes are of {}.",
+                       verdict.empty() ? fmt::format("The job has {} processes", input.job->size()) : verdict, which);
 }
 
 page_table budget(const page_input& input, const std::map<std::size_t, std::vector<idle_place>>& places) {
@@ -210,7 +235,9 @@ page_view make_answer_view(const page_input& input) {
     if (std::string text = step.has_gpu ? reason(step, of) : host_reason(step, of); !text.empty()) {
         out.lead.push_back(std::move(text));
     }
-    if (std::string text = first_gain(input); !text.empty()) out.lead.push_back(std::move(text));
+    if (std::string text = first_gain(input, step.has_gpu && is_nearly_always_busy(step, of)); !text.empty())
+        out.lead.push_back(std::move(text));
+    if (std::string text = member_sentence(input); !text.empty()) out.lead.push_back(std::move(text));
     data["lead"] = out.lead;
     data["has_steps"] = step.has_steps;
     data["devices"] = step.has_gpu ? static_cast<std::uint64_t>(step.devices) : 0;
@@ -228,10 +255,10 @@ page_view make_answer_view(const page_input& input) {
         data["median_ns"] = step.whole_ns(figures->median_ns);
         data["min_ns"] = figures->min_ns;
         data["max_ns"] = figures->max_ns;
-        out.details = fmt::format(
-            "Mean of {} steps, {}; half of them take at most {}, the shortest {}, the longest {}.", figures->steps,
-            what_a_step_is(*figures), step.with_unit(figures->median_ns),
-            step.text(static_cast<double>(figures->min_ns)), step.text(static_cast<double>(figures->max_ns)));
+        out.details = fmt::format("Mean of {} steps, {}; the median is {}, the shortest {}, the longest {}.",
+                                  figures->steps, what_a_step_is(*figures), step.with_unit(figures->median_ns),
+                                  step.text(static_cast<double>(figures->min_ns)),
+                                  step.text(static_cast<double>(figures->max_ns)));
     }
     const std::map<std::size_t, std::vector<idle_place>> places = idle_places(input);
     page_json& parts = data["parts"] = page_json::array();

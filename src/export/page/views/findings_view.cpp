@@ -44,7 +44,47 @@ std::string shown_title(const finding& of) {
     return out;
 }
 
-page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begin_ns) {
+// The idle time of the causes that the finding is about, a step: what goes at once if they go. None: of a rule that is
+// about no cause of idle time.
+std::optional<double> direct_idle_ns(const finding& of, const page_step& step) {
+    const auto column = [&]() -> std::optional<step_column> {
+        if (of.rule == "launch_bound") return step_column::launches;
+        if (of.rule == "host_code" || of.rule == "data_loader") return step_column::cpu_code;
+        if (of.rule == "synchronization" || of.rule == "blocking_copies") return step_column::syncs;
+        if (of.rule == "pageable_copies") return step_column::unpinned_copies;
+        if (of.rule == "allocation") return step_column::memory_calls;
+        if (of.rule == "compilation" || of.rule == "graph_capture") return step_column::compilation;
+        return {};
+    }();
+    if (!column || !step.has_gpu) return {};
+    double out = 0;
+    for (const page_part& part : step.parts) {
+        if (part.idle == column) out += step.of_part(part.total_ns);
+    }
+    return out;
+}
+
+// Why a gain is larger than the idle time of its cause; "": it is not.
+std::string beyond_text(const finding& of, const diagnosis& in, const page_step& step) {
+    constexpr double much = 0.01;  // of a step
+    const std::optional<double> direct_ns = direct_idle_ns(of, step);
+    if (!direct_ns || in.per_step(of.gain_ns) - *direct_ns < much * step.step_ns) return {};
+    return fmt::format(
+        "That is more than the {} for which the GPU is idle for this cause: the CPU gets on sooner, so that the GPU "
+        "has "
+        "work earlier in a later part of the step",
+        step.with_unit(*direct_ns));
+}
+
+// Names of phases stand before words that have them, too.
+std::string without_repetition(std::string text) {
+    constexpr std::string_view twice = "data loader loader";
+    if (const std::size_t at = text.find(twice); at != std::string::npos) text.replace(at, twice.size(), "data loader");
+    return text;
+}
+
+page_json finding_json(const finding& of, const page_input& input, const diagnosis& in) {
+    const std::int64_t begin_ns = input.report.data.start_ns;
     const bool is_rough = of.trust == confidence::low || of.changes_results;
     page_json places = page_json::array();
     for (const finding_part& part : of.parts) places.push_back(place_json(part, in, begin_ns));
@@ -52,7 +92,7 @@ page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begi
     action.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(action.front())));
     return {{"rule", of.rule},
             {"action", page_sentence(action)},
-            {"title", page_sentence(shown_title(of))},
+            {"title", page_sentence(without_repetition(shown_title(of)))},
             {"noun", page_sentence(of.noun)},
             {"gain_ns", std::llround(in.per_step(of.gain_ns))},
             {"share", in.share_of(of.gain_ns)},
@@ -62,6 +102,7 @@ page_json finding_json(const finding& of, const diagnosis& in, std::int64_t begi
             {"group", is_rough ? "rough" : "sure"},
             {"changes_results", of.changes_results},
             {"bound", page_sentence(of.bound)},
+            {"beyond", beyond_text(of, in, input.step)},
             {"places", std::move(places)},
             {"place_count", of.places},
             {"modules", page_texts(of.modules)},
@@ -128,8 +169,7 @@ page_view make_findings_view(const page_input& input) {
     const std::size_t shown = std::min(of.findings.size(), most_findings);
     constexpr std::size_t most_with_bits = 31;
     page_json& list = out.data["list"] = page_json::array();
-    for (std::size_t i = 0; i < shown; ++i)
-        list.push_back(finding_json(of.findings[i], of, input.report.data.start_ns));
+    for (std::size_t i = 0; i < shown; ++i) list.push_back(finding_json(of.findings[i], input, of));
     page_json& sets = out.data["sets"] = page_json::array();
     for (const finding_set& set : of.sets) {
         const auto mask = mask_of(set, of.findings, std::min(shown, most_with_bits));
@@ -151,7 +191,7 @@ page_view make_findings_view(const page_input& input) {
     const page_step& step = input.step;
     if (shown == 0) return out;
     const priced_changes changes = priced_changes_of(of);
-    std::string heading = "What to change. Gains overlap and do not add up";
+    std::string heading = "What to change. Gains of several do not add up";
     if (shown > 1) {
         heading += fmt::format("; all together a step would be shorter by {} at most",
                                step.with_unit(of.per_step(of.together_ns)));
@@ -167,6 +207,7 @@ page_view make_findings_view(const page_input& input) {
         if (!of.findings[i].parts.empty() && !of.findings[i].parts.front().line.empty()) {
             text += ". The dearest place: " + of.findings[i].parts.front().line;
         }
+        if (const std::string beyond = beyond_text(of.findings[i], of, step); !beyond.empty()) text += ". " + beyond;
         items.items.push_back(page_sentence(text));
     }
     out.blocks.emplace_back(std::move(items));

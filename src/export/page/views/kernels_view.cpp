@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,41 @@ constexpr std::size_t most_kernels = 250;
 std::string why_none(const page_input& input) {
     if (!input.report.data.activities.has_gpu_work()) return "GPU work was not recorded (option activities).";
     return "No kernel was recorded: the program launched none, or CUPTI could not be used (see the notes).";
+}
+
+// Kernels that have one short name are told apart by the first part of their whole names in which they differ, and
+// where that is not enough by a number.
+std::vector<std::string> distinct_names(const std::vector<kernel_use>& rows) {
+    constexpr std::size_t longest = 60;
+    std::vector<std::string> out;
+    std::map<std::string_view, std::vector<std::size_t>> alike;
+    for (const kernel_use& row : rows) {
+        alike[row.shorter].push_back(out.size());
+        out.push_back(row.shorter);
+    }
+    for (const auto& [shorter, group] : alike) {
+        if (group.size() < 2) continue;
+        const std::string& first = rows[group.front()].name;
+        std::size_t same = first.size();
+        for (const std::size_t i : group) {
+            const std::string& name = rows[i].name;
+            const auto end = first.begin() + static_cast<std::ptrdiff_t>(std::min(same, name.size()));
+            same = static_cast<std::size_t>(std::mismatch(first.begin(), end, name.begin()).first - first.begin());
+        }
+        constexpr std::string_view marks = "<>(),: {}";
+        const std::size_t before = same == 0 ? std::string::npos : first.find_last_of(marks, same - 1);
+        const std::size_t begin = before == std::string::npos ? 0 : before + 1;
+        std::map<std::string, std::size_t> used;
+        for (const std::size_t i : group) {
+            const std::string& name = rows[i].name;
+            const std::size_t end = std::min(name.find_first_of(marks, std::min(same, name.size())), name.size());
+            std::string part = shortened(name.substr(std::min(begin, end), end - std::min(begin, end)), longest);
+            const std::size_t times = ++used[part];
+            if (times > 1) part += fmt::format("{}({})", part.empty() ? "" : " ", times);
+            if (!part.empty() && part != shorter) out[i] += " · " + part;
+        }
+    }
+    return out;
 }
 
 std::string shown_phase(const std::string& name) { return page_label(name == "data" ? "data loader" : name); }
@@ -76,9 +114,12 @@ page_view make_kernels_view(const page_input& input) {
                                  {fmt::format("{} a step", step.unit.name), true},
                                  {"of kernel time", true}}};
     page_json& rows = out.data["rows"] = page_json::array();
+    const std::vector<std::string> names = distinct_names(of.rows);
     std::int64_t shown_ns = 0;
     std::uint64_t shown_launches = 0;
-    for (const kernel_use& use : of.rows) {
+    for (std::size_t index = 0; index < of.rows.size(); ++index) {
+        const kernel_use& use = of.rows[index];
+        const std::string& name = names[index];
         shown_ns += use.total_ns;
         shown_launches += use.launches;
         page_json phases = page_json::array();
@@ -92,7 +133,7 @@ page_view make_kernels_view(const page_input& input) {
         }
         const double mean_ns = static_cast<double>(use.total_ns) / static_cast<double>(use.launches);
         rows.push_back({{"name", page_name(use.name)},
-                        {"short", page_label(page_name(use.shorter))},
+                        {"short", page_label(page_name(name))},
                         {"class", to_string(use.purpose)},
                         {"launches", launches(use.launches)},
                         {"ns", ns(use.total_ns)},
@@ -107,7 +148,7 @@ page_view make_kernels_view(const page_input& input) {
         constexpr std::size_t most_rows = 20;
         constexpr std::size_t longest = 90;
         if (table.rows.size() >= most_rows) continue;
-        table.rows.push_back({shortened(page_name(use.shorter), longest), std::string(shown_purpose(use.purpose)),
+        table.rows.push_back({shortened(page_name(name), longest), std::string(shown_purpose(use.purpose)),
                               fmt::format("{:.1f}", launches(use.launches)), fmt::format("{:.1f}", mean_ns / 1e3),
                               step.text(static_cast<double>(use.total_ns) / divisor),
                               sentence_share(share(use.total_ns))});

@@ -19,7 +19,8 @@ page_view make_lines_view(const page_input& input) {
         out.why = input.no_findings;
     } else if (!of->no_lines.empty()) {
         out.why = page_sentence("No line is known: " + of->no_lines +
-                                ". prof run --lines on (the default) records those of Python programs.");
+                                ". Those of Python programs are recorded by default (--lines on); captures of "
+                                "older versions have none.");
     } else if (of->lines.empty()) {
         out.why = "No line of the program was recorded.";
     }

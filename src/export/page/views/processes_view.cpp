@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "export/page/page_text.hpp"
@@ -14,6 +15,55 @@
 #include "report/process_overview.hpp"
 
 namespace prof {
+namespace {
+
+constexpr std::size_t most_processes = 500;
+
+// What a step of each process consists of, as the screen of the job has it.
+page_table steps_of_job(const job_figures& figures) {
+    page_table out{.caption = "A step of each process"};
+    const bool has_programs = figures.is_of_several;
+    const auto some = [&](auto&& has) {
+        return std::any_of(figures.rows.begin(), figures.rows.end(),
+                           [&](const job_figures::row& row) { return has(*row.process); });
+    };
+    const bool has_ranks = some([](const captured_process& of) { return of.rank.has_value(); });
+    const bool has_pids = some([](const captured_process& of) { return of.pid.has_value(); });
+    const bool has_hosts = some([](const captured_process& of) { return !of.host.empty(); });
+    const auto names_of = [&](const captured_process& of) {
+        std::vector<std::string> cells;
+        if (has_ranks) cells.push_back(of.rank ? std::to_string(*of.rank) : "");
+        if (has_hosts) cells.push_back(page_label(page_name(of.host)));
+        if (has_pids) cells.push_back(of.pid ? std::to_string(*of.pid) : "");
+        if (has_programs || cells.empty()) cells.push_back(page_label(page_name(of.program)));
+        return cells;
+    };
+    if (has_ranks) out.columns.push_back({"rank", true});
+    if (has_hosts) out.columns.push_back({"host"});
+    if (has_pids) out.columns.push_back({"pid", true});
+    if (has_programs || out.columns.empty()) out.columns.push_back({"program"});
+    const std::size_t names = out.columns.size();
+    const std::string unit = figures.unit == "us" ? "µs" : figures.unit;
+    out.columns.push_back({"step, " + unit, true});
+    for (const std::string& title : figures.titles) out.columns.push_back({title, true});
+    const auto add_times = [](std::vector<std::string> cells, const job_figures::row& row) {
+        cells.push_back(row.time);
+        cells.insert(cells.end(), row.parts.begin(), row.parts.end());
+        return cells;
+    };
+    for (const job_figures::row& row : figures.rows) {
+        if (out.rows.size() == most_processes) break;
+        out.rows.push_back(add_times(names_of(*row.process), row));
+    }
+    if (!has_programs) {
+        std::vector<std::string> cells(names);
+        cells.front() = "mean";
+        out.sums = add_times(std::move(cells), figures.mean);
+    }
+    return out;
+}
+
+}  // namespace
 
 page_view make_processes_view(const page_input& input) {
     page_view out{.name = "processes", .heading = "Processes of the job", .link = "Processes"};
@@ -30,7 +80,7 @@ page_view make_processes_view(const page_input& input) {
     }
     const table overview = process_overview(processes);
     const time_unit unit = unit_of(overview);
-    page_table shown{.caption = "Processes"};
+    page_table shown{.caption = "What was recorded"};
     page_json& columns = out.data["columns"] = page_json::array();
     for (const table_column& column : overview.columns) {
         if (column.title.empty()) continue;
@@ -41,9 +91,8 @@ page_view make_processes_view(const page_input& input) {
         columns.push_back({{"title", title}, {"align", is_number ? "right" : "left"}});
     }
     page_json& rows = out.data["rows"] = page_json::array();
-    constexpr std::size_t most_rows = 500;
     for (const table_row& row : overview.rows) {
-        if (rows.size() == most_rows) break;
+        if (rows.size() == most_processes) break;
         std::vector<std::string> cells;
         for (std::size_t i = 0; i < row.size(); ++i) {
             if (overview.columns[i].title.empty()) continue;
@@ -52,28 +101,32 @@ page_view make_processes_view(const page_input& input) {
         rows.push_back(cells);
         shown.rows.push_back(std::move(cells));
     }
-    // The screen of the job: its lines of text before the table, and behind it.
+    page_table recorded = std::exchange(shown, {});
+    const job_figures figures = figures_of_job(documents);
     page_json& lines = out.data["lines"] = page_json::array();
-    constexpr std::size_t width = 120;
-    for (const std::string& line : job_screen(documents, {.width = width})) {
-        const bool is_sentence = line.starts_with("Step ") || line.starts_with("Ranks ") || line.starts_with("GPU") ||
-                                 line.starts_with("Programs ") || line.starts_with("Processes ");
-        if (!is_sentence) continue;
-        // "Step  36.27 ms, …" as a sentence: "Step: 36.27 ms, …."
-        std::string sentence = line;
-        if (const std::size_t word = sentence.find(' '); word != std::string::npos) {
-            const std::size_t rest = sentence.find_first_not_of(' ', word);
-            if (rest > word + 1 && rest != std::string::npos) sentence.replace(word, rest - word, ": ");
+    for (const std::string& each : figures.sentences) {
+        std::string sentence = page_sentence(each + ".");
+        lines.push_back(sentence);
+        out.lead.push_back(std::move(sentence));
+    }
+    if (!figures.verdict.empty()) out.heading = figures.verdict;
+    if (!figures.rows.empty()) {
+        shown = steps_of_job(figures);
+        page_json& steps = out.data["steps"] = page_json::object();
+        page_json& titles = steps["columns"] = page_json::array();
+        for (const page_table::column& column : shown.columns) {
+            titles.push_back({{"title", column.title}, {"align", column.is_number ? "right" : "left"}});
         }
-        lines.push_back(page_sentence(sentence));
-        out.lead.push_back(page_sentence(sentence + "."));
+        steps["rows"] = shown.rows;
+        steps["sums"] = shown.sums;
+        out.blocks.emplace_back(std::move(shown));
     }
     out.data["shown"] = input.shown_member;
     const captured_process& member = (*input.job)[input.shown_member].capture.process;
     std::string which = page_sentence((*input.job)[input.shown_member].capture.title);
     if (member.rank) which = fmt::format("rank {}", *member.rank);
     out.lead.push_back(fmt::format("All other views are of {}.", which));
-    out.blocks.emplace_back(std::move(shown));
+    out.blocks.emplace_back(std::move(recorded));
     return out;
 }
 

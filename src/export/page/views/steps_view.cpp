@@ -8,8 +8,11 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "analysis/selection/step_choice.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
@@ -26,6 +29,21 @@ struct listed_step {
     whole_step of{};
     std::size_t counted = SIZE_MAX;  // its index among the steps that count
 };
+
+// "step 0 is", "steps 0 to 2 are", "steps 0, 4, 9 and 2 more are".
+std::string steps_are(const std::vector<std::uint64_t>& numbers) {
+    constexpr std::size_t most_named = 3;
+    if (numbers.size() == 1) return fmt::format("step {} is", numbers.front());
+    if (numbers.size() > 2 && numbers.back() - numbers.front() + 1 == numbers.size()) {
+        return fmt::format("steps {} to {} are", numbers.front(), numbers.back());
+    }
+    std::string out = "steps ";
+    for (std::size_t i = 0; i < std::min(numbers.size(), most_named); ++i) {
+        out += (i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ") + std::to_string(numbers[i]);
+    }
+    if (numbers.size() > most_named) out += fmt::format(" and {} more", numbers.size() - most_named);
+    return out + " are";
+}
 
 class steps_view {
 public:
@@ -59,12 +77,27 @@ private:
             const bool counts = next < step_.steps.size() && step_.steps[next].start_ns == each.start_ns;
             steps_.push_back({each, counts ? next : SIZE_MAX});
         }
+        find_cut(all);
         const auto counted = static_cast<std::size_t>(std::count_if(
             steps_.begin(), steps_.end(), [](const listed_step& each) { return each.counted != SIZE_MAX; }));
         if (counted == step_.steps.size()) return;
         // Those that count are others than are found now, as in a part: they alone are shown.
         steps_.clear();
         for (std::size_t i = 0; i < step_.steps.size(); ++i) steps_.push_back({step_.steps[i], i});
+    }
+
+    // Steps of which a part alone was recorded: the numbered ones that are not whole.
+    void find_cut(const std::vector<whole_step>& whole) {
+        const step_time_subject& subject = *input_.subject;
+        if (!subject.step_function.empty() || input_.document.capture.selection) return;
+        std::vector<numbered_step> all = all_numbered_steps(subject.data, subject.att);
+        const auto number_of = [](const whole_step& step) { return std::pair(step.start_ns, step.number); };
+        std::set<std::pair<std::int64_t, std::uint64_t>> known;
+        for (const whole_step& each : whole) known.insert(number_of(each));
+        const std::size_t count = all.size();
+        std::erase_if(all, [&](const numbered_step& each) { return known.contains({each.start_ns, each.number}); });
+        // Of other beginnings they cannot be told apart.
+        if (all.size() + whole.size() == count) cut_ = std::move(all);
     }
 
     // A part of a step on one GPU.
@@ -163,9 +196,45 @@ private:
         }
         out.data["left_out"] = std::move(list);
         out.data["left_out_count"] = count;
-        if (count == 0 || input_.document.capture.selection) return;
-        out.lead.push_back(fmt::format("{} step{} of warm-up {} in no figure.", count, count == 1 ? "" : "s",
-                                       count == 1 ? "is" : "are"));
+        page_json& cut = out.data["cut"] = page_json::array();
+        for (const numbered_step& each : cut_) {
+            if (cut.size() < most_left_out) cut.push_back(each.number);
+        }
+        if (input_.document.capture.selection) return;
+        if (const std::string text = left_out_sentence(); !text.empty()) out.lead.push_back(text);
+    }
+
+    // "33 of 35 steps count: step 0 is warm-up, step 34 is cut off by the end of the recording."
+    std::string left_out_sentence() const {
+        std::vector<std::uint64_t> warm_up;
+        std::vector<std::uint64_t> others;
+        bool is_before = true;
+        for (const listed_step& each : steps_) {
+            if (each.counted != SIZE_MAX) {
+                is_before = false;
+            } else {
+                (is_before ? warm_up : others).push_back(each.of.number);
+            }
+        }
+        std::vector<std::uint64_t> at_beginning;
+        std::vector<std::uint64_t> between;
+        std::vector<std::uint64_t> at_end;
+        for (const numbered_step& each : cut_) {
+            const bool is_first = each.start_ns < steps_.front().of.start_ns;
+            const bool is_last = each.start_ns > steps_.back().of.start_ns;
+            (is_first ? at_beginning : is_last ? at_end : between).push_back(each.number);
+        }
+        std::string out;
+        const auto add = [&](const std::vector<std::uint64_t>& numbers, std::string_view why) {
+            if (!numbers.empty()) out += fmt::format("{} {} {}", out.empty() ? "" : ",", steps_are(numbers), why);
+        };
+        add(at_beginning, "not recorded from the beginning");
+        add(warm_up, "warm-up");
+        add(others, "left out");
+        add(between, "not recorded as a whole");
+        add(at_end, "cut off by the end of the recording");
+        if (out.empty()) return out;
+        return fmt::format("{} of {} steps count:{}.", step_.steps.size(), steps_.size() + cut_.size(), out);
     }
 
     page_json step_json(std::size_t index) const {
@@ -228,6 +297,7 @@ private:
     const page_input& input_;
     const page_step& step_;
     std::vector<listed_step> steps_;
+    std::vector<numbered_step> cut_;
 };
 
 }  // namespace

@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words of the page, as `prof help terms` has them.
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "export/page/page_views.hpp"
 #include "report/screen_terms.hpp"
 
 namespace prof {
+namespace {
+
+// A page has characters that a terminal may lack.
+std::string for_page(std::string_view meaning) {
+    std::string out(meaning);
+    for (std::size_t at = 0; (at = out.find("us", at)) != std::string::npos; at += 2) {
+        const bool begins = at == 0 || out[at - 1] == ' ';
+        const bool ends = at + 2 == out.size() || out[at + 2] == ' ' || out[at + 2] == ':';
+        if (begins && ends) out.replace(at, 2, "µs");
+    }
+    return out;
+}
+
+}  // namespace
 
 page_view make_terms_view(const page_input& /*input*/) {
     page_view out{.name = "terms", .heading = "Terms", .data = page_json::object()};
     page_terms terms;
     page_json& list = out.data["list"] = page_json::array();
+    const auto add = [&](std::string_view word, std::string_view meaning) {
+        std::string text = for_page(meaning);
+        list.push_back({std::string(word), text});
+        terms.terms.emplace_back(word, std::move(text));
+    };
     for (const screen_term& each : screen_terms()) {
-        list.push_back({std::string(each.word), std::string(each.meaning)});
-        terms.terms.emplace_back(each.word, each.meaning);
+        add(each.word, each.meaning);
+        if (each.word == "busy") add("works", "The GPU computes or copies: it is busy with more than communication.");
     }
     out.blocks.emplace_back(std::move(terms));
     out.keeps_blocks = true;

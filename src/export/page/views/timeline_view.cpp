@@ -281,7 +281,8 @@ private:
             if (row >= of.lanes.size()) {
                 const std::string_view given = data_.stream_name(place.context, place.stream);
                 std::string title = given.empty() ? fmt::format("stream {}", place.stream) : page_name(given);
-                if (row > 0) title += fmt::format(", beside it {}", row);
+                if (given.empty() && are_alike(place)) title += fmt::format(", context {}", place.context);
+                if (row > 0) title += fmt::format(", row {}", row + 1);
                 of.lanes.resize(row + 1);
                 of.lanes[row] = {lane_kind::stream, std::move(title), fmt::format("GPU {}", place.device)};
             }
@@ -296,6 +297,13 @@ private:
         for (auto& [place, of] : streams) {
             std::move(of.lanes.begin(), of.lanes.end(), std::back_inserter(step.lanes));
         }
+    }
+
+    // Whether another context of the GPU has a stream of that number.
+    bool are_alike(const gpu_place& place) const {
+        return std::any_of(data_.places.begin(), data_.places.end(), [&](const gpu_place& each) {
+            return each.device == place.device && each.stream == place.stream && each.context != place.context;
+        });
     }
 
     std::uint32_t name_of(shown_step& step, const gpu_op& op) {

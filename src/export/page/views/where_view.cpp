@@ -158,6 +158,7 @@ private:
         }
         if (has_model) root.children.push_back(std::move(model));
         for (where_node& child : root.children) join(child);
+        for (where_node& child : root.children) name_own(child);
         sort_children(root, step_.has_gpu);
         for (const where_node& child : root.children) {
             for (std::size_t i = 0; i < root.gpu_ns.size(); ++i) {
@@ -229,6 +230,21 @@ private:
             }
         }
         for (where_node& child : node.children) join(child);
+    }
+
+    // Modules have the CPU's time of forward; that of backward is no module's, and lies with what is the model's own.
+    static void name_own(where_node& node) {
+        if (node.kind != "model") {
+            for (where_node& child : node.children) name_own(child);
+            return;
+        }
+        const bool is_known = std::any_of(node.children.begin(), node.children.end(), [](const where_node& child) {
+            return child.kind != "own" && child.host_ns[backward] != 0;
+        });
+        for (where_node& child : node.children) {
+            if (child.kind == "own" && child.host_ns[backward] != 0 && !is_known)
+                child.name = "its own, and CPU of backward";
+        }
     }
 
     page_json sides(const by_side& ns, bool on_gpu) const {

@@ -22,7 +22,7 @@ function groupsOf(results) {
   const answer = results.views.answer;
   const communicates = answer.parts.some((entry) => groupOf(results.parts[entry.part]) === "communication" && entry.ns > 0);
   const titles = {
-    busy: communicates ? ["GPU computes", "computes"] : ["GPU busy", "busy"],
+    busy: communicates ? ["GPU works", "works"] : ["GPU busy", "busy"],
     communication: ["GPU only communicates", "communicates"],
     idle: ["GPU idle", "idle"],
     host: ["CPU", "CPU"],
@@ -237,7 +237,7 @@ addView("answer", ({ figure, results, data }) => {
     const body = element("tbody");
     for (const group of groups) {
       body.append(
-        element("tr.group", {}, element("th", { scope: "rowgroup" }, termNode(group.title, groupTerms[group.key])),
+        element("tr.group", {}, element("th", { scope: "rowgroup" }, termNode(group.title, group.short === "works" ? "works" : groupTerms[group.key])),
           element("td.n", {}, stepTime(group.ns)), element("td.n", {}, shareText(group.ns / step))),
       );
       budgetRows.push([group.title, stepTime(group.ns), shareText(group.ns / step)]);
@@ -398,6 +398,7 @@ addView("answer", ({ figure, results, data }) => {
     const rest = element("div.rest", {},
       element("p.why-line", {}, [isOne ? why : "", ...remarks].filter(Boolean).join(" · ")));
     if (first.brief) rest.append(element("p", {}, element("span.muted", {}, "Try: "), first.brief));
+    for (const text of new Set(found.map((finding) => finding.beyond).filter(Boolean))) rest.append(element("p.small.muted", {}, text + "."));
     rest.append(moreOf(found));
     block.append(rest);
     return block;
@@ -414,11 +415,12 @@ addView("answer", ({ figure, results, data }) => {
     if (modules.size > 0) details.append(element("p.small.muted", {}, "Modules: " + Array.from(modules).join(", ")));
     const places = found.flatMap((finding) => finding.places ?? []);
     if (places.length > 0) {
+      const hasLines = places.some((place) => place.line || place.code);
       const body = element("tbody", {}, ...places.map((place) => element("tr", {},
-        element("td", {}, place.what || place.place), element("td", {}, [place.line, place.code].filter(Boolean).join(" ")),
+        element("td", {}, place.what || place.place), hasLines ? element("td", {}, [place.line, place.code].filter(Boolean).join(" ")) : null,
         element("td.n", {}, stepTime(place.cost_ns)), element("td.n", {}, countText(place.count)))));
       details.append(element("table", {}, element("caption.unseen", {}, "Places"), element("thead", {}, element("tr", {},
-        element("th", { scope: "col" }, "place"), element("th", { scope: "col" }, "line"),
+        element("th", { scope: "col" }, "place"), hasLines ? element("th", { scope: "col" }, "line") : null,
         element("th.n", { scope: "col" }, unitName() + " " + perStep), element("th.n", { scope: "col" }, "times " + perStep))), body));
     }
     return details;
@@ -448,7 +450,7 @@ addView("answer", ({ figure, results, data }) => {
       column.append(details);
     }
     if (list.length > 0) {
-      column.append(element("p.outcome", {}, outcomeText, element("span.labels", {}, list.length > 1 ? "tick more to see what they leave together: gains overlap, and are replayed" : "replayed from the recording")));
+      column.append(element("p.outcome", {}, outcomeText, element("span.labels", {}, list.length > 1 ? "tick more to see what they leave together: gains of several do not add up, and are replayed" : "replayed from the recording")));
     }
     const aside = [
       [findings.looked, (/** @type {number} */ n) => plural(n, "other cause") + (n === 1 ? " was" : " were") + " looked for and would gain less than " + least],

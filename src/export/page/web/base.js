@@ -11,7 +11,7 @@
 /** @typedef {{what: string, place: string, line?: string, code?: string, cost_ns: number, count: number,
  *             longest_ns: number, at_ns: number}} FindingPlace */
 /** @typedef {{rule: string, title: string, noun: string, gain_ns: number, share: number, cost_ns: number, steps: number,
- *             confidence: string, group: string, changes_results: boolean, bound: string, places: FindingPlace[],
+ *             confidence: string, group: string, changes_results: boolean, bound: string, beyond?: string, places: FindingPlace[],
  *             place_count: number, modules: string[], brief: string, advice: string[]}} Finding */
 /** @typedef {{list: Finding[], sets: [number, number][], is_complete: boolean, together_ns: number, step_ns: number,
  *             steps: number, sampled: number, least_share: number, looked: string[], not_looked: string[],

@@ -80,9 +80,24 @@ function currentView() {
 function markCurrentView() {
   const current = currentView();
   for (const link of document.querySelectorAll("header.top nav a")) {
-    if (current && link.getAttribute("href") === "#" + current.id) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
+    if (!current || link.getAttribute("href") !== "#" + current.id) {
+      link.removeAttribute("aria-current");
+    } else if (!link.hasAttribute("aria-current")) {
+      link.setAttribute("aria-current", "true");
+      showInBar(/** @type {HTMLElement} */ (link));
+    }
   }
+}
+
+/**
+ * Scrolls the bar of views, where it is narrow, to the one that is current.
+ * @param {HTMLElement} link
+ */
+function showInBar(link) {
+  const bar = link.parentElement;
+  if (!bar || bar.scrollWidth <= bar.clientWidth) return;
+  const [inner, outer] = [link.getBoundingClientRect(), bar.getBoundingClientRect()];
+  bar.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
 }
 
 /** Light, dark, or as the system has it; the choice is kept where the browser allows it. */
@@ -126,7 +141,6 @@ function redrawViews() {
 }
 
 const keyList = [
-  ["1 … 9", "go to a view"],
   ["/", "search in the view"],
   ["?", "this list"],
   ["Esc", "close, or clear the search"],
@@ -141,7 +155,8 @@ const keyList = [
 function showKeys() {
   document.getElementById("key-list")?.remove();
   const close = element("button.button", { type: "button", click: () => dialog.close() }, "Close");
-  const rows = keyList.map(([key, text]) => element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, text)));
+  const views = Math.min(9, document.querySelectorAll("header.top nav a").length);
+  const rows = [[views > 1 ? "1 … " + views : "1", "go to a view"], ...keyList].map(([key, text]) => element("tr", {}, element("th", { scope: "row" }, element("kbd", {}, key)), element("td", {}, text)));
   const dialog = /** @type {HTMLDialogElement} */ (element("dialog", { id: "key-list", "aria-labelledby": "key-title" },
     element("h2", { id: "key-title" }, "Keys"), element("table", {}, element("tbody", {}, ...rows)), close));
   document.body.append(dialog);

@@ -207,15 +207,24 @@ addView("steps", ({ figure, results, data }) => {
       .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
     const least = Math.max(length, answer.step_ns) * 0.005;
     const shown = rows.filter((row, index) => index < 2 || (index < 8 && Math.abs(row.difference) >= least));
-    const largest = Math.max(1, ...shown.map((row) => Math.abs(row.difference)));
-    const body = element("tbody", {}, ...shown.map((row) => {
-      const bar = element("span.difference-bar");
-      bar.style.width = Math.max(1, (Math.abs(row.difference) / largest) * 70) + "px";
-      bar.style.background = colourStyle(results.parts[row.part].colour);
+    // What is not shown, so that the differences add up to that of the whole.
+    const sumOf = (/** @type {"ns" | "median"} */ key) => shown.reduce((sum, row) => sum + row[key], 0);
+    const other = { part: -1, ns: length - sumOf("ns"), median: answer.median_ns - sumOf("median"), difference: 0 };
+    other.difference = other.ns - other.median;
+    const all = [other.ns, other.median, other.difference].some((ns) => stepTime(ns) !== stepTime(0)) ? [...shown, other] : shown;
+    const largest = Math.max(1, ...all.map((row) => Math.abs(row.difference)));
+    const hasLess = all.some((row) => row.difference < 0);
+    const body = element("tbody", {}, ...all.map((row) => {
+      const part = results.parts[row.part] ?? { colour: "other_idle", name: rows.length > shown.length ? "other parts" : "rest of the medians" };
+      const bar = element("span.difference-bar" + (row.difference < 0 ? ".is-less" : ""));
+      bar.style.width = (Math.abs(row.difference) / largest) * 100 + "%";
+      bar.style.setProperty("--bar", colourStyle(part.colour));
+      const axis = element("span.difference-axis" + (hasLess ? ".has-less" : ""), { "aria-hidden": "true" },
+        hasLess ? element("span.less", {}, row.difference < 0 ? bar : null) : null, element("span", {}, row.difference < 0 ? null : bar));
       return element("tr", {},
-        element("th", { scope: "row" }, element("span.part", {}, swatch(results.parts[row.part].colour), results.parts[row.part].name)),
+        element("th", { scope: "row" }, element("span.part", {}, swatch(part.colour), part.name)),
         element("td.n", {}, stepTime(row.ns)), element("td.n", {}, stepTime(row.median)),
-        element("td", {}, element("span.difference", {}, bar, stepTime(row.difference, true))));
+        element("td", {}, element("span.difference", {}, axis, stepTime(row.difference, true))));
     }));
     detail.append(element("table", {}, element("caption.unseen", {}, "The picked step beside the median of each part"),
       element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "part"),

@@ -231,7 +231,7 @@ addView("timeline", ({ figure, results, data }) => {
     const left = plotLeft();
     pen.fillStyle = colour("--muted");
     const indent = lane.kind === "calls" && left > 0 ? 10 : 0;
-    const brief = textWidth(lane.label) <= left - 10 - indent ? lane.label : lane.label.replace(/(,| \()(?!.*\1).*$/, "");
+    const brief = lane.kind === "stream" || textWidth(lane.label) <= left - 10 - indent ? lane.label : lane.label.replace(/(,| \()(?!.*\1).*$/, "");
     if (left > 0) pen.fillText(fittingText(brief, left - 10 - indent), indent, lane.y + lane.height / 2 + 0.5);
     else pen.fillText(fittingText(lane.label, width - 4), 0, lane.y - 7);
   }
@@ -361,6 +361,21 @@ addView("timeline", ({ figure, results, data }) => {
     const from = lane?.from_lane?.[slice.index] ?? -1;
     const index = lane?.call?.[slice.index] ?? -1;
     return from >= 0 && index >= 0 && step?.lanes[from] ? { lane: from, index } : null;
+  }
+
+  /**
+   * When the first of the calls began that launched what runs in the step; 0: none is known.
+   * @param {LoadedStep} of
+   */
+  function firstLaunch(of) {
+    let first = 0;
+    for (const lane of of.lanes) {
+      (lane.from_lane ?? []).forEach((from, index) => {
+        const call = lane.call?.[index] ?? -1;
+        if (from >= 0 && call >= 0 && of.lanes[from]) first = Math.min(first, of.lanes[from].from[call]);
+      });
+    }
+    return first;
   }
 
   /** @param {Slice | null} slice */
@@ -612,8 +627,9 @@ addView("timeline", ({ figure, results, data }) => {
     gapAt = -1;
     let text = "Step " + numberText(entry.number, 0) + ", " + roughMilliseconds(length) + " ms. CPU above, GPU below.";
     if (entry.merged > 0) text += " " + numberText(entry.merged, 0) + " short slices are shown as parts of others.";
-    const isAhead = host !== undefined && host[0] < -0.05 * length;
-    if (isAhead) text += " The CPU runs ahead: it launched this step " + roughMilliseconds(-host[0]) + " ms earlier; its rows show what it does meanwhile.";
+    const first = firstLaunch(loaded);
+    const isAhead = host !== undefined && first < -0.05 * length;
+    if (isAhead) text += " The CPU runs ahead: its first launch for this step was " + roughMilliseconds(-first) + " ms before the GPU began it; its rows show what it does meanwhile.";
     subtitle.textContent = text;
     launching.hidden = !isAhead;
     pathSwitch.hidden = !loaded.lanes.some((lane) => lane.kind === "path");

@@ -203,7 +203,8 @@ addView("where", ({ figure, results, data }) => {
   /** @param {{node: TreeNode, path: string}} root */
   function drawTable(root) {
     const rows = tableRows(root).slice(0, 400);
-    const longest = Math.max(1, ...rows.map((row) => Math.max(total(row.node.gpu_ns), total(row.node.host_ns))));
+    // The scale is a step, which only what runs side by side exceeds.
+    const longest = Math.max(1, where.step_ns, ...rows.map((row) => Math.max(total(row.node.gpu_ns), total(row.node.host_ns))));
     const body = element("tbody", {}, ...rows.map((row) => {
       const name = row.node.children?.length
         ? element("button.opens", { type: "button", click: () => zoomTo(row.path) }, row.name)
@@ -220,7 +221,7 @@ addView("where", ({ figure, results, data }) => {
       element("thead", {}, element("tr", {},
         element("th", { scope: "col" }, query ? "parts whose name has “" + shortened(query, 40) + "”" : showsAll ? "all parts" : "largest parts"),
         hasGpu ? element("th.n", { scope: "col" }, termNode("GPU", "busy"), ", " + unitName()) : null, element("th.n", { scope: "col" }, termNode("CPU"), ", " + unitName()),
-        element("th.bars", { scope: "col" }, (hasGpu ? "GPU above, CPU below, of a step of " : "of a step of ") + roughTime(where.step_ns) + unitText()))),
+        element("th.bars", { scope: "col" }, (hasGpu ? "GPU above, CPU below; the whole width is " : "the whole width is ") + roughTime(longest) + unitText()))),
       body);
     holder.replaceChildren(table);
     if (rows.length === 0) holder.append(element("p.why", {}, query ? "No part's name has “" + shortened(query, 60) + "”." : "Nothing lies inside."));
@@ -246,6 +247,12 @@ addView("where", ({ figure, results, data }) => {
       bars.append(bar);
     }
     return bars;
+  }
+
+  /** Parts beside forward and backward that have a colour of their own: "jit(f)", "optimizer". */
+  function ownColours() {
+    return (where.nodes.children ?? []).map((node) => /** @type {[string, string]} */ ([node.name, colourOf(node) ?? "other"]))
+      .filter(([name, key]) => key !== "other" && key !== "forward" && key !== "backward" && name !== "").slice(0, 8);
   }
 
   function settings() {
@@ -320,7 +327,7 @@ addView("where", ({ figure, results, data }) => {
     element("div.controls", {}, search, element("div.end", {}, all.group, hasGpu && hasHost ? sides.group : null)),
     chainLine, plot,
     element("div.legend", {}, ...["forward", "backward"].map((name) => element("span", {}, swatch(name), name)),
-      element("span", {}, swatch("other"), "neither, or others")),
+      ...ownColours().map(([name, key]) => element("span", {}, swatch(key), name)), element("span", {}, swatch("other"), "neither, or others")),
     holder,
     element("p.hint", {}, "Click a cell to zoom in, and the names above it, or the same cell again, to zoom out."),
     element("div.actions", {}, copyButton("where", rows), ...pictureButtons("where", () => plot.querySelector("svg"))));

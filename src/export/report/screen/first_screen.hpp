@@ -19,6 +19,24 @@ std::vector<std::string> first_screen(const report_document& document, const scr
 // they differ. None if fewer than two documents have a first screen.
 std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout);
 
+// The same for a page: what the screen says of the job in sentences, and its table.
+struct job_figures {
+    struct row {
+        const captured_process* process = nullptr;  // null: the mean of all
+        std::string time{};
+        std::vector<std::string> parts{};  // they add up to the time
+    };
+    std::string unit{};                    // of all times
+    std::vector<std::string> sentences{};  // without a full stop
+    std::string verdict{};                 // for which rank the others wait; "": for none
+    std::vector<std::string> titles{};     // of the parts
+    std::vector<row> rows{};               // in the order of the screen
+    row mean{};
+    bool is_of_several = false;  // programs: the mean says nothing
+};
+// Refers to the documents. Without rows if there is no screen of the job.
+job_figures figures_of_job(const std::vector<const report_document*>& documents);
+
 // Pieces of both.
 // The answer of the document; null: it has none.
 const answer_block* answer_in(const report_document& document) noexcept;

@@ -130,6 +130,41 @@ public:
 
     bool has_members() const noexcept { return members_.size() > 1; }
 
+    job_figures figures() const {
+        job_figures out{.unit = std::string(unit_.name), .verdict = verdict(), .is_of_several = is_of_several_};
+        const std::string step = without_word(step_line());
+        const bool is_found = !step.starts_with("not found");
+        out.sentences.push_back(is_found ? "A step takes " + step : "Steps were " + step);
+        if (has_gpu() && !is_of_several_) {
+            std::string gpus = without_word(gpu_line());
+            if (gpus.starts_with("busy ")) gpus.insert(5, "for ");
+            if (const std::size_t idle = gpus.find("; idle "); idle != std::string::npos) {
+                gpus.replace(idle, 7, ", and idle for ");
+            }
+            out.sentences.push_back("The GPUs are " + gpus);
+        }
+        if (!is_of_several_) {
+            const std::string who = has_ranks() ? "ranks" : "processes";
+            const bool names_one = !is_alike() && communicates();
+            out.sentences.push_back((names_one ? "Of the " + who + ", " : "The " + who + " ") + ranks());
+        }
+        std::vector<std::size_t> columns;
+        for (std::size_t i = 0; i < titles.size(); ++i) {
+            if (!has_gpu() || !(mean_.parts[i] > 0)) continue;
+            columns.push_back(i);
+            out.titles.emplace_back(titles[i]);
+        }
+        const auto row_of = [&](const member& of) {
+            job_figures::row row{.time = unit_.text(of.whole)};
+            if (of.document != nullptr) row.process = &of.document->capture.process;
+            for (const std::size_t i : columns) row.parts.push_back(unit_.text(of.cells[i]));
+            return row;
+        };
+        for (const member& each : members_) out.rows.push_back(row_of(each));
+        out.mean = row_of(mean_);
+        return out;
+    }
+
     std::vector<std::string> lines() const {
         struct amount {
             std::size_t members;
@@ -282,30 +317,66 @@ private:
                                  percent_text(1000 - (tenths + 5) / 10 * 10, false));
     }
 
-    std::string ranks_line() const {
-        const auto extent = [&](auto&& value) {
-            double least = value(members_.front());
-            double most = least;
-            for (const member& each : members_) {
-                least = std::min(least, value(each));
-                most = std::max(most, value(each));
-            }
-            return std::pair(least, most);
-        };
-        const auto means = extent([](const member& each) { return each.step_ns; });
+    static std::string without_word(const std::string& line) {
+        const std::size_t word = line.find(' ');
+        const std::size_t rest = line.find_first_not_of(' ', word);
+        return rest == std::string::npos ? line : line.substr(rest);
+    }
+
+    // "Ranks 0, 1 and 3 wait for rank 2": where it communicates clearly less than each of the others.
+    std::string verdict() const {
+        if (is_of_several_ || is_named_by_file_ || !has_ranks() || !communicates() || is_alike()) return {};
+        const double more_ns = members_[1].parts[communication_part] - members_[0].parts[communication_part];
+        if (more_ns < alike_means * mean_.step_ns) return {};
+        const std::string first = fmt::format("rank {}", *members_.front().document->capture.process.rank);
+        if (members_.size() == 2) {
+            return fmt::format("Rank {} waits for {}", *members_.back().document->capture.process.rank, first);
+        }
+        if (members_.size() > most_members) {
+            return fmt::format("The other {} ranks wait for {}", members_.size() - 1, first);
+        }
+        std::vector<std::int64_t> others;
+        for (std::size_t i = 1; i < members_.size(); ++i) {
+            others.push_back(*members_[i].document->capture.process.rank);
+        }
+        std::sort(others.begin(), others.end());
+        std::string names;
+        for (std::size_t i = 0; i < others.size(); ++i) {
+            names += i == 0 ? "" : i + 1 == others.size() ? " and " : ", ";
+            names += std::to_string(others[i]);
+        }
+        return fmt::format("Ranks {} wait for {}", names, first);
+    }
+
+    std::string ranks_line() const { return std::string(has_ranks() ? "Ranks " : "All   ") + ranks(); }
+
+    template <typename TValue>
+    std::pair<double, double> extent(TValue&& value) const {
+        double least = value(members_.front());
+        double most = least;
+        for (const member& each : members_) {
+            least = std::min(least, value(each));
+            most = std::max(most, value(each));
+        }
+        return {least, most};
+    }
+    std::pair<double, double> means() const {
+        return extent([](const member& each) { return each.step_ns; });
+    }
+    bool is_alike() const {
         const auto idle = extent([](const member& each) { return each.parts[idle_part]; });
         const auto communication = extent([](const member& each) { return each.parts[communication_part]; });
-        const bool has_alike_parts = idle.second - idle.first <= alike_parts * mean_.step_ns &&
-                                     communication.second - communication.first <= alike_parts * mean_.step_ns;
-        const std::string_view who = has_ranks() ? "Ranks" : "All  ";
-        if (means.second - means.first <= alike_means * mean_.step_ns && has_alike_parts) {
-            return fmt::format("{} are alike: means from {} to {}", who, text(means.first),
-                               text_with_unit(means.second));
-        }
-        if (!communicates()) {
-            return fmt::format("{} differ: means from {} to {}", who, text(means.first), text_with_unit(means.second));
-        }
-        return fmt::format("{} {} waits least: {} of communication, the others {} to {}", who,
+        const auto [least, most] = means();
+        return idle.second - idle.first <= alike_parts * mean_.step_ns &&
+               communication.second - communication.first <= alike_parts * mean_.step_ns &&
+               most - least <= alike_means * mean_.step_ns;
+    }
+
+    std::string ranks() const {
+        const auto [least, most] = means();
+        if (is_alike()) return fmt::format("are alike: means from {} to {}", text(least), text_with_unit(most));
+        if (!communicates()) return fmt::format("differ: means from {} to {}", text(least), text_with_unit(most));
+        return fmt::format("{} waits least: {} of communication, the others {} to {}",
                            members_.front().label(has_hosts_, is_named_by_file_),
                            unit_.with_unit(members_.front().cells[communication_part]),
                            unit_.text(members_[1].cells[communication_part]),
@@ -439,6 +510,15 @@ std::vector<std::string> job_screen(const std::vector<const report_document*>& d
     if (shown < 2) return {};
     const job made(documents, layout);
     return made.has_members() ? made.lines() : std::vector<std::string>();
+}
+
+job_figures figures_of_job(const std::vector<const report_document*>& documents) {
+    const auto shown = std::count_if(documents.begin(), documents.end(),
+                                     [](const report_document* each) { return has_first_screen(*each); });
+    if (shown < 2) return {};
+    const screen_layout layout{.width = 200};
+    const job made(documents, layout);
+    return made.has_members() ? made.figures() : job_figures();
 }
 
 }  // namespace prof
