@@ -93,7 +93,7 @@ std::optional<side> side_of(const screen_node& node) {
 
 class where_view {
 public:
-    explicit where_view(const page_input& input) : input_(input), step_(input.step) {}
+    explicit where_view(const page_input& input) : step_(input.step) {}
 
     page_view run() {
         page_view out{.name = "where",
@@ -327,7 +327,6 @@ private:
         return out;
     }
 
-    const page_input& input_;
     const page_step& step_;
     std::size_t nodes_ = 0;
 };
