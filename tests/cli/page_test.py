@@ -319,11 +319,14 @@ class Model(unittest.TestCase):
 
     def test_a_gain_above_its_idle_time_says_so(self):
         page = page_of(EXAMPLES / "observed/h200_gpt.prof")
-        unpinned = next(part["ns"] for part in page.views["answer"]["parts"] if page.results["parts"][part["part"]]["name"] == "unpinned copies")
+        names = [part["name"] for part in page.results["parts"]]
+        parts = {names[part["part"]]: part["ns"] for part in page.views["answer"]["parts"]}
+        unpinned = parts["unpinned copies"]
         for finding in page.views["findings"]["list"]:
             if finding["rule"] == "pageable_copies":
                 self.assertGreater(finding["gain_ns"], unpinned + 0.01 * page.views["answer"]["step_ns"])
-                self.assertIn(f"the {unpinned / 1e6:.2f} ms for which the GPU is idle", finding["beyond"])
+                self.assertLess(unpinned, 5000)  # 0.00 ms
+                self.assertTrue(finding["beyond"].startswith("The GPU is not idle for this cause directly"))
             else:
                 self.assertEqual(finding["beyond"], "")
 
@@ -347,7 +350,8 @@ class Model(unittest.TestCase):
         self.assertTrue(any("ranks" in line for line in processes["lines"]))
         self.assertTrue(all(line.endswith(".") for line in processes["lines"]))
         steps = processes["steps"]
-        self.assertEqual([column["title"] for column in steps["columns"]][-5:], ["step, ms", "computing", "communication", "copies", "idle"])
+        titles = [column["title"] for column in steps["columns"]]
+        self.assertEqual(titles[-5:], ["step, ms", "computing", "communication", "copies", "idle"])
         for row in [*steps["rows"], steps["sums"]]:
             self.assertAlmostEqual(float(row[-5]), sum(map(float, row[-4:])), places=6)
         # Who communicates least is shown.

@@ -158,7 +158,7 @@ std::string reason(const page_step& step, const figures& of) {
     if (of.largest_idle == nullptr) return {};
     const double ns = step.of_part(of.largest_idle->total_ns);
     return fmt::format("For {} of {} {} ({} of {}).", ns > 0.5 * of.idle_ns ? "most" : "the largest part",
-                       communicates(step, of) ? "the time in which it is idle" : "the rest",
+                       communicates(step, of) ? "the time in which it is idle," : "the rest",
                        wait_words(*of.largest_idle), step.sentence(ns), step.sentence(of.idle_ns));
 }
 

@@ -69,11 +69,12 @@ std::string beyond_text(const finding& of, const diagnosis& in, const page_step&
     constexpr double much = 0.01;  // of a step
     const std::optional<double> direct_ns = direct_idle_ns(of, step);
     if (!direct_ns || in.per_step(of.gain_ns) - *direct_ns < much * step.step_ns) return {};
-    return fmt::format(
-        "That is more than the {} for which the GPU is idle for this cause: the CPU gets on sooner, so that the GPU "
-        "has "
-        "work earlier in a later part of the step",
-        step.with_unit(*direct_ns));
+    constexpr std::string_view sooner =
+        "the CPU gets on sooner, so that the GPU has work earlier in a later part of the step";
+    if (step.unit.quanta(*direct_ns) == 0)
+        return fmt::format("The GPU is not idle for this cause directly: {}", sooner);
+    return fmt::format("That is more than the {} for which the GPU is idle for this cause: {}",
+                       step.with_unit(*direct_ns), sooner);
 }
 
 // Names of phases stand before words that have them, too.

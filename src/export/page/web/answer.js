@@ -312,7 +312,7 @@ addView("answer", ({ figure, results, data }) => {
     for (const row of kernels.rows.slice(0, 6)) {
       body.append(element("tr", {},
         element("td", {}, element("span.name", {}, swatch(row.class === "communication" ? row.class : phaseColour(results, row.phases[0]?.[0] ?? "")),
-          element("span.mono", { title: shortened(row.name, 400) }, row.short))),
+          element("span.mono", { title: shortened(row.name, 400) }, shortened(row.short, 36)))),
         element("td.n", {}, stepTime(row.ns)), element("td.n.weak", {}, shareText(row.share))));
     }
     return element("div.kernels-short", {},

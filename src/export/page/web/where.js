@@ -210,7 +210,7 @@ addView("where", ({ figure, results, data }) => {
         ? element("button.opens", { type: "button", click: () => zoomTo(row.path) }, row.name)
         : element("span", {}, row.node.kind === "own" ? termNode(row.name, "its own") : row.name);
       const head = element("th", { scope: "row" }, name);
-      head.style.paddingLeft = Math.min(10, row.depth) * 16 + "px";
+      head.style.paddingLeft = "calc(" + Math.min(10, row.depth) + " * var(--indent))";
       return element("tr", {}, head,
         hasGpu ? element("td.n", {}, stepTime(total(row.node.gpu_ns))) : null,
         element("td.n", {}, row.node.host_ns ? stepTime(total(row.node.host_ns)) : ""),
