@@ -58,7 +58,7 @@ TEST(TraceStacks, AreThoseThatASearchOfAllFinds) {
                 const std::int64_t end_ns = std::min(to_ns, start_ns + 1 + static_cast<std::int64_t>(random() % 60));
                 if (start_ns >= end_ns) return;
                 all.push_back({start_ns, end_ns, static_cast<std::uint32_t>(all.size() + 1)});
-                self(self, start_ns + (random() % 2), end_ns, depth + 1);
+                self(self, start_ns + static_cast<std::int64_t>(random() % 2), end_ns, depth + 1);
                 at = end_ns + static_cast<std::int64_t>(random() % 3);
             }
         };
