@@ -383,6 +383,42 @@ class Interactions(PageTest):
         self.assertGreater(self.run_js(hidden), 0)
         self.assertEqual(self.run_js("return document.querySelector('.budget button.opens').getAttribute('aria-expanded')"), "true")
 
+    def test_what_a_step_has_more_or_less_adds_up(self):
+        for name in ("gpt", "ddp"):
+            self.open(name)
+            self.run_js("document.querySelector('.steps-plot').focus()")
+            for key in ("Home", "ArrowRight", "ArrowRight", "m", "s"):
+                self.window.press(key)
+                heading = self.text("#steps .steps-detail h3")
+                if "left out" in heading:
+                    continue
+                rows = self.run_js(
+                    "return [...document.querySelectorAll('.steps-detail tbody tr')].map(r => [r.cells[1].textContent, r.cells[2].textContent,"
+                    "r.cells[3].textContent, r.cells[3].querySelector('.is-less') !== null])")  # fmt: skip
+                whole = embedded(PAGES[name])["views"]["steps"]
+                picked = int(re.search(r"tep ([\d,]+)", heading)[1].replace(",", ""))
+                length = whole["length"][whole["number"].index(picked)] / 1e6
+                self.assertAlmostEqual(sum(number(row[0]) for row in rows), length, delta=0.06, msg=heading)
+                more = length - embedded(PAGES[name])["views"]["answer"]["median_ns"] / 1e6
+                self.assertAlmostEqual(sum(number(row[2]) for row in rows), more, delta=0.06, msg=heading)
+                for row in rows:
+                    self.assertEqual(row[3], number(row[2]) < 0, row)
+
+    def test_narrow_windows_keep_words_and_show_the_current_view(self):
+        self.open("job", width=390)
+        # Cells with text have room for a word.
+        narrow = self.run_js(
+            "return [...document.querySelectorAll('main tbody th, main tbody td:not(.n)')].filter(e => e.offsetParent && e.textContent.length > 3)"
+            ".filter(e => e.getBoundingClientRect().width < 30).map(e => e.textContent)")  # fmt: skip
+        self.assertEqual(narrow, [])
+        cut = self.run_js("return [...document.querySelectorAll('#processes .scroll')].map(e => e.scrollWidth - e.clientWidth)")
+        self.assertEqual(cut, [0, 0])
+        self.run_js("document.querySelector('#notes').scrollIntoView()")
+        self.wait("document.querySelector('nav a[aria-current]')?.hash === '#notes'")
+        self.wait(
+            "(a => a.left >= 0 && a.right <= innerWidth)(document.querySelector('nav a[aria-current]').getBoundingClientRect())"
+        )
+
     def test_steps_are_picked(self):
         self.open("gpt")
         steps = embedded(PAGES["gpt"])["views"]["steps"]
