@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "support/sanitized.hpp"
+
 namespace {
 
 std::mt19937 random_numbers(1);  // NOLINT(cert-msc51-cpp)
@@ -126,18 +128,21 @@ void nest_often(int times) {
 }
 
 TEST(NativeStack, IsThatOfTheCLibrary) {
+    if (prof::test::is_thread_sanitized) GTEST_SKIP() << "the test allocates in signal handlers";
     if (!prepare_walks()) GTEST_SKIP() << "no stacks are walked here";
     nest_often(1000);
     EXPECT_GT(checked, 1000);
 }
 
 TEST(NativeStack, OnAnotherThread) {
+    if (prof::test::is_thread_sanitized) GTEST_SKIP() << "the test allocates in signal handlers";
     if (!prepare_walks()) GTEST_SKIP() << "no stacks are walked here";
     std::thread([] { nest_often(300); }).join();
 }
 
 // On a stack of the program's own, as coroutines have one, no frame is read beyond it.
 TEST(NativeStack, OfAnotherStackNothingIsKnown) {
+    if (prof::test::is_thread_sanitized) GTEST_SKIP() << "the test allocates in signal handlers";
     if (!prepare_walks()) GTEST_SKIP() << "no stacks are walked here";
     static std::size_t found = 0;
     constexpr std::size_t size = 1U << 18;
