@@ -56,6 +56,7 @@ def main():
     entries = [entry for entry in json.loads((build / "compile_commands.json").read_text())
                if pathlib.Path(entry["file"]).is_relative_to(ROOT / "src")
                or pathlib.Path(entry["file"]).is_relative_to(build.resolve() / "src")]
+    entries = [entry for entry in entries if pathlib.Path(entry["file"]).exists()]  # not what a build generates
     entries.sort(key=lambda entry: -pathlib.Path(entry["file"]).stat().st_size)  # those of most files first
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(lambda entry: check(entry, build, options, common), entries))
