@@ -18,7 +18,7 @@
 #include <string>
 #include <string_view>
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): of unistd.h only with _GNU_SOURCE
 
 namespace prof {
 namespace {
@@ -30,7 +30,7 @@ std::string program_named(const std::string& name) {
     const char* const folders = std::getenv("PATH");
     for (std::string_view rest = folders == nullptr ? "/usr/bin:/bin" : folders; !rest.empty();) {
         const std::size_t end = std::min(rest.find(':'), rest.size());
-        const std::string path = std::string(rest.substr(0, end)) + "/" + name;
+        std::string path = std::string(rest.substr(0, end)) + "/" + name;
         if (end != 0 && access(path.c_str(), X_OK) == 0) return path;
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
@@ -71,6 +71,7 @@ std::string output_of(std::vector<std::string> command, const std::string& input
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
         std::vector<char*> arguments;
+        arguments.reserve(command.size() + 1);
         for (std::string& argument : command) arguments.push_back(argument.data());
         arguments.push_back(nullptr);
         pid_t child = 0;

@@ -184,6 +184,7 @@ page_view make_findings_view(const page_input& input) {
     out.data["sampled"] = input.diagnosed.sampled();
     out.data["least_share"] = of.least_share;
     std::vector<std::string> looked;
+    looked.reserve(of.looked.size());
     for (const std::string& name : of.looked) looked.push_back(purpose_of_rule(name));
     out.data["looked"] = page_texts(looked);
     out.data["not_looked"] = page_texts(of.not_looked);

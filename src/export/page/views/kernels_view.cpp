@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <string>
@@ -158,7 +159,7 @@ page_view make_kernels_view(const page_input& input) {
                         {"launches", launches(of.launches - shown_launches)}};
     out.lead.push_back(
         fmt::format("{} launches of {} different kernels a step, {} of work.",
-                    with_thousands(static_cast<std::uint64_t>(std::max(launches(of.launches), 0.0) + 0.5)),
+                    with_thousands(static_cast<std::uint64_t>(std::llround(std::max(launches(of.launches), 0.0)))),
                     with_thousands(of.count), step.with_unit(static_cast<double>(of.total_ns) / divisor)));
     out.blocks.emplace_back(std::move(table));
     return out;

@@ -74,6 +74,7 @@ page_view make_notes_view(const page_input& input) {
     page_view out{.name = "notes", .heading = "Notes, and what was recorded", .link = "Notes"};
     out.keeps_blocks = true;
     std::vector<std::string> losses;
+    losses.reserve(capture.dropped.size());
     for (const auto& [cause, count] : capture.dropped) {
         losses.push_back(fmt::format("{} records were lost: {}", with_thousands(count), cause));
     }

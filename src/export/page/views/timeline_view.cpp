@@ -381,8 +381,9 @@ private:
             made.kind = static_cast<std::uint8_t>(of.cause);
             std::string place = where_.path(of.place);
             if (of.call != npos && of.cause != idle_cause::launching) {
-                const std::string call = input_.report.call_name(data_.api_calls[of.call]);
-                place = place.empty() ? call : call + ", " + place;
+                std::string call = input_.report.call_name(data_.api_calls[of.call]);
+                if (!place.empty()) call.append(", ").append(place);
+                place = std::move(call);
             }
             made.other = text(step, place);
             step.lanes.back().slices.push_back(made);
