@@ -69,6 +69,7 @@ bool starts(const std::string& program, const std::string& page) {
     if (words.empty()) return false;
     if (!has_page) words.push_back(page);
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;
