@@ -11,6 +11,7 @@
 #include "hooks/lines/native_stack.hpp"
 #include "hooks/lines/python_stack.hpp"
 #include "hooks/lines/stretch_samples.hpp"
+#include "record/stack_bounds.hpp"
 #include "ring/registry.hpp"
 
 namespace prof {
@@ -61,8 +62,8 @@ void set_bounds(double ticks_a_ns) noexcept {
     };
     constexpr std::uint64_t second_ns = 1'000'000'000;
     stack_ticks.store(ticks(second_ns / most_stacks_a_second), std::memory_order_relaxed);
-    bounds_of_lines.call.store(ticks(long_call_ns), std::memory_order_relaxed);
-    bounds_of_lines.stretch.store(ticks(long_stretch_ns), std::memory_order_relaxed);
+    bounds_of_lines.call.store(ticks(stack_of_call_ns), std::memory_order_relaxed);
+    bounds_of_lines.stretch.store(ticks(stack_before_call_ns), std::memory_order_relaxed);
 }
 
 // How fast a counter's ticks are shows after a while. Until then they count as at most that fast, so that what is not
@@ -384,8 +385,11 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
     std::atomic_thread_fence(std::memory_order_acquire);
     if (!has_rate.load(std::memory_order_relaxed)) measure_rate(ticks);
     if (!out.stacks().earns(ticks, length, stack_ticks.load(std::memory_order_relaxed))) return;
-    if (reader.stack.is_known() && note_python_lines(out, role, key, ticks, length)) return;
-    if (!reader.stack.is_known()) offer_to_samples(out, role, key, ticks, length, nullptr);
+    if (!reader.stack.is_known()) {
+        offer_to_samples(out, role, key, ticks, length, nullptr);
+    } else if (note_python_lines(out, role, key, ticks, length)) {
+        return;
+    }
     if (has_native) return note_native_lines(out, role, key, ticks);
     out.stacks().give_back();
 }

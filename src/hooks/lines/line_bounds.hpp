@@ -7,9 +7,6 @@
 
 namespace prof {
 
-inline constexpr std::uint64_t long_call_ns = 20'000;
-inline constexpr std::uint64_t long_stretch_ns = 100'000;
-
 // In ticks. UINT64_MAX: no lines are recorded.
 struct line_bounds {
     std::atomic<std::uint64_t> call{UINT64_MAX};

@@ -5,6 +5,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "record/stack_bounds.hpp"
 #include "timeline/nearly_sorted.hpp"
 
 namespace prof {
@@ -14,10 +15,7 @@ namespace {
 // seem to end this much after the range that contains it.
 constexpr std::int64_t rounding_ns = 2'000;
 
-// When libprof records stacks (hooks/lines/line_bounds.hpp).
-constexpr std::int64_t long_trace_call_ns = 20'000;
 constexpr std::int64_t long_trace_launch_ns = 1'000'000;
-constexpr std::int64_t long_trace_stretch_ns = 100'000;
 constexpr std::size_t most_frames_of_trace = 48;
 
 constexpr bool is_nested(trace_item_kind kind) noexcept {
@@ -181,7 +179,7 @@ private:
     void add_stacks_before(const trace_item& item) {
         const std::int64_t from_ns = called_until_ns_;
         called_until_ns_ = from_ns == INT64_MAX ? item.end_ns : std::max(from_ns, item.end_ns);
-        if (stacks_.is_empty() || from_ns >= item.start_ns - long_trace_stretch_ns) return;
+        if (stacks_.is_empty() || from_ns >= item.start_ns - stack_before_call_ns) return;
         for (const std::int64_t sixths : {1, 3, 5}) {
             add_stack(item, stack_role::during, item.start_ns, from_ns + (item.start_ns - from_ns) / 6 * sixths,
                       static_cast<std::uint16_t>(UINT16_MAX / 6 * sixths));
@@ -191,7 +189,7 @@ private:
 
     void add_stack_of(const trace_item& item, std::int64_t end_ns) {
         const bool launches = item.flags == static_cast<std::uint8_t>(api_class::launch);
-        if (end_ns - item.start_ns <= (launches ? long_trace_launch_ns : long_trace_call_ns)) return;
+        if (end_ns - item.start_ns <= (launches ? long_trace_launch_ns : stack_of_call_ns)) return;
         add_stack(item, stack_role::call, end_ns, item.start_ns, 0);
     }
 
