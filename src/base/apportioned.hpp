@@ -9,8 +9,9 @@
 
 namespace prof {
 
-// Whole numbers that add up to `total`, in proportion to `shares`: each is rounded down, and the units that are missing
-// go to those that lost most. Without shares above 0 all are 0. REQUIRES: shares >= 0.
+// Whole numbers that add up to `total`, in proportion to `shares`: each is rounded, and where that leaves units over or
+// short, numbers that lie between are rounded the other way, those first to which it is the least part of them: 63.4 is
+// 64 before 0.4 is 1. Without shares above 0 all are 0. REQUIRES: shares >= 0.
 std::vector<std::int64_t> apportioned(std::span<const double> shares, std::int64_t total);
 
 struct unit_of_time {

@@ -2,6 +2,8 @@
 #include "base/display_text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdint>
 #include <iterator>
 
@@ -120,6 +122,17 @@ std::string with_thousands(std::uint64_t value) {
     std::string digits = std::to_string(value);
     for (std::size_t index = digits.size(); index > 3;) digits.insert(index -= 3, ",");
     return digits;
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::array<std::string_view, 5> units = {"B", "kB", "MB", "GB", "TB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
+    if (unit == 0) return std::to_string(bytes) + " B";
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed, 2);
+    return std::string(text.data(), end.ptr) + ' ' + std::string(units[unit]);
 }
 
 }  // namespace prof

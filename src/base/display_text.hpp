@@ -24,5 +24,6 @@ std::string left_aligned(std::string_view text, std::size_t width);
 std::string wrapped(std::string_view text, std::size_t width, std::string_view indent = {});
 
 std::string with_thousands(std::uint64_t value);  // 1,234,567
+std::string bytes_text(std::uint64_t bytes);      // 12.31 GB, of 10^9 bytes
 
 }  // namespace prof

@@ -48,29 +48,29 @@ template <std::size_t Bytes>
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
 }
 
-[[gnu::target("pclmul,sse4.1")]] std::uint32_t folded(const std::byte* at, std::size_t count) noexcept {
-    __m128i a = lane_at(at);
-    __m128i b = lane_at(at + lane_bytes);
-    __m128i c = lane_at(at + 2 * lane_bytes);
-    __m128i d = lane_at(at + 3 * lane_bytes);
+[[gnu::target("pclmul,sse4.1")]] std::uint32_t folded(const std::byte* bytes, std::size_t count) noexcept {
+    __m128i a = lane_at(bytes);
+    __m128i b = lane_at(bytes + lane_bytes);
+    __m128i c = lane_at(bytes + 2 * lane_bytes);
+    __m128i d = lane_at(bytes + 3 * lane_bytes);
     a = _mm_xor_si128(a, _mm_cvtsi32_si128(-1));  // a CRC-32 begins with the first 32 bits inverted
     constexpr std::size_t block = lanes * lane_bytes;
-    for (at += block, count -= block; count >= block; at += block, count -= block) {
-        a = _mm_xor_si128(moved<block>(a), lane_at(at));
-        b = _mm_xor_si128(moved<block>(b), lane_at(at + lane_bytes));
-        c = _mm_xor_si128(moved<block>(c), lane_at(at + 2 * lane_bytes));
-        d = _mm_xor_si128(moved<block>(d), lane_at(at + 3 * lane_bytes));
+    for (bytes += block, count -= block; count >= block; bytes += block, count -= block) {
+        a = _mm_xor_si128(moved<block>(a), lane_at(bytes));
+        b = _mm_xor_si128(moved<block>(b), lane_at(bytes + lane_bytes));
+        c = _mm_xor_si128(moved<block>(c), lane_at(bytes + 2 * lane_bytes));
+        d = _mm_xor_si128(moved<block>(d), lane_at(bytes + 3 * lane_bytes));
     }
     a = _mm_xor_si128(moved<lane_bytes>(a), b);
     a = _mm_xor_si128(moved<lane_bytes>(a), c);
     a = _mm_xor_si128(moved<lane_bytes>(a), d);
-    for (; count >= lane_bytes; at += lane_bytes, count -= lane_bytes) {
-        a = _mm_xor_si128(moved<lane_bytes>(a), lane_at(at));
+    for (; count >= lane_bytes; bytes += lane_bytes, count -= lane_bytes) {
+        a = _mm_xor_si128(moved<lane_bytes>(a), lane_at(bytes));
     }
     std::array<std::byte, lane_bytes> rest;
     _mm_storeu_si128(reinterpret_cast<__m128i*>(rest.data()), a);
     // Nothing is to be inverted at the beginning any more, and zlib inverts what it is given.
-    return by_tables(by_tables(0xFFFF'FFFF, rest.data(), rest.size()), at, count);
+    return by_tables(by_tables(0xFFFF'FFFF, rest.data(), rest.size()), bytes, count);
 }
 
 }  // namespace

@@ -87,10 +87,11 @@ std::uint64_t input_file::skip_zeros(std::uint64_t offset) {
     return size_;
 }
 
-std::size_t input_file::read(std::uint64_t offset, std::span<std::byte> to) const noexcept {
+std::size_t input_file::read(std::uint64_t offset, std::span<std::byte> destination) const noexcept {
     std::size_t done = 0;
-    while (done < to.size()) {
-        const ssize_t got = ::pread(descriptor_, to.data() + done, to.size() - done, static_cast<off_t>(offset + done));
+    while (done < destination.size()) {
+        const ssize_t got = ::pread(descriptor_, destination.data() + done, destination.size() - done,
+                                    static_cast<off_t>(offset + done));
         if (got > 0) {
             done += static_cast<std::size_t>(got);
         } else if (got == 0 || errno != EINTR) {

@@ -32,9 +32,9 @@ public:
     // that take no storage cost no time. REQUIRES: `offset` is a multiple of 8.
     std::uint64_t skip_zeros(std::uint64_t offset);
 
-    // Reads the file's present content into `to`, bypassing the buffer. Returns the number of bytes; fewer than asked
-    // in the same cases as view().
-    std::size_t read(std::uint64_t offset, std::span<std::byte> to) const noexcept;
+    // Reads the file's present content into `destination`, bypassing the buffer. Returns the number of bytes; fewer
+    // than asked in the same cases as view().
+    std::size_t read(std::uint64_t offset, std::span<std::byte> destination) const noexcept;
 
 private:
     int descriptor_ = -1;

@@ -70,15 +70,15 @@ output_file::outcome output_file::write_all(std::span<const std::byte> bytes) no
 }
 
 // The check follows the read: the program may have closed the descriptor and reused its number for a file of its own.
-int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept {
-    while (!to.empty()) {
+int output_file::read_all(std::uint64_t offset, std::span<std::byte> destination) const noexcept {
+    while (!destination.empty()) {
         const disk_call call;
-        const ssize_t got = ::pread(descriptor_, to.data(), to.size(), static_cast<off_t>(offset));
+        const ssize_t got = ::pread(descriptor_, destination.data(), destination.size(), static_cast<off_t>(offset));
         const int reason = got < 0 ? errno : EIO;
         if (!file_.is_still(descriptor_)) return EBADF;
         if (got > 0) {
             offset += static_cast<std::uint64_t>(got);
-            to = to.subspan(static_cast<std::size_t>(got));
+            destination = destination.subspan(static_cast<std::size_t>(got));
         } else if (reason != EINTR) {
             return reason;
         }
@@ -86,13 +86,13 @@ int output_file::read_all(std::uint64_t offset, std::span<std::byte> to) const n
     return 0;
 }
 
-int output_file::punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept {
+int output_file::punch(std::uint64_t begin, std::uint64_t end, punch_function fallocate) noexcept {
     const disk_call call;
     int result = 0;
     do {
         if (!file_.is_still(descriptor_)) return EBADF;
-        result = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
-                           static_cast<off_t>(to - from));
+        result = fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(begin),
+                           static_cast<off_t>(end - begin));
     } while (result != 0 && errno == EINTR);
     return result == 0 ? 0 : errno;
 }

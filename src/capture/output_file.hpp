@@ -37,10 +37,10 @@ public:
     outcome write_all(std::span<const std::byte> bytes) noexcept;
     // Reads written bytes from `offset` on. Returns 0 or errno: EBADF if the program has closed the file, EIO at its
     // end. Other threads may write at the same time.
-    int read_all(std::uint64_t offset, std::span<std::byte> to) const noexcept;
+    int read_all(std::uint64_t offset, std::span<std::byte> destination) const noexcept;
     // Frees the storage of the bytes [from, to): they then read as zeros, and all others keep their places. Returns 0
     // or errno; EOPNOTSUPP if the file system cannot do this.
-    int punch(std::uint64_t from, std::uint64_t to, punch_function fallocate) noexcept;
+    int punch(std::uint64_t begin, std::uint64_t end, punch_function fallocate) noexcept;
 
     // True if the file has no name any more, so that it disappears when it is closed.
     bool is_removed() const noexcept;

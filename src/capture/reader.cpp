@@ -110,16 +110,16 @@ void capture_reader::state::pass_over(std::uint64_t bytes, const char* what_is_w
 
 // The next place after `offset` with an intact chunk header, or the end of the file.
 std::uint64_t capture_reader::state::next_chunk() {
-    std::uint64_t at = offset + chunk_alignment;
+    std::uint64_t position = offset + chunk_alignment;
     for (;;) {
-        const auto bytes = file.view(at, search_stride_bytes);
+        const auto bytes = file.view(position, search_stride_bytes);
         if (bytes.size() < sizeof(format::chunk_header)) return file.size();
         std::size_t i = 0;
         while (i + sizeof(format::chunk_header) <= bytes.size() && !chunk_header_in(bytes.subspan(i))) {
             i += chunk_alignment;
         }
-        at += i;
-        if (i + sizeof(format::chunk_header) <= bytes.size()) return at;
+        position += i;
+        if (i + sizeof(format::chunk_header) <= bytes.size()) return position;
     }
 }
 
@@ -129,25 +129,25 @@ void capture_reader::state::search_chunk(const char* what_is_wrong) { pass_over(
 // and nothing can follow that part.
 void capture_reader::state::end_inside_chunk(std::uint32_t sequence) {
     if (!cut_off) cut_off = {offset, sequence};
-    const std::uint64_t at = next_chunk();
-    if (at == file.size() && !contents.closed) {
-        damage.cut_off_bytes += at - offset;
-        offset = at;
+    const std::uint64_t position = next_chunk();
+    if (position == file.size() && !contents.closed) {
+        damage.cut_off_bytes += position - offset;
+        offset = position;
         return;
     }
     ++damage.chunks;
-    pass_over(at - offset, "the file ends inside a chunk");
+    pass_over(position - offset, "the file ends inside a chunk");
 }
 
 // Skips zeros where a chunk should begin, up to the key frame behind them, if there is one.
 bool capture_reader::state::skip_trimmed() {
-    const std::uint64_t at = file.skip_zeros(offset);
-    if (at == offset || at == file.size()) return false;
-    const auto found = chunk_header_in(file.view(at, sizeof(format::chunk_header)));
+    const std::uint64_t position = file.skip_zeros(offset);
+    if (position == offset || position == file.size()) return false;
+    const auto found = chunk_header_in(file.view(position, sizeof(format::chunk_header)));
     const bool is_trimmed = found && is_key_frame(*found);
-    if (is_trimmed || offset == first_chunk) trim_up_to = at;
+    if (is_trimmed || offset == first_chunk) trim_up_to = position;
     wants_key_frame = !is_trimmed && offset == first_chunk;
-    if (is_trimmed) offset = at;
+    if (is_trimmed) offset = position;
     return is_trimmed;
 }
 
@@ -277,10 +277,10 @@ bool capture_reader::state::next_recovered(chunk& out) {
 bytes_by_type capture_reader::state::payload_bytes_hints() {
     bytes_by_type out;
     format::chunk_header next;
-    for (std::uint64_t at = file.skip_zeros(first_chunk); at < file.size();
-         at += sizeof next + chunk_place(next.stored_bytes)) {
+    for (std::uint64_t position = file.skip_zeros(first_chunk); position < file.size();
+         position += sizeof next + chunk_place(next.stored_bytes)) {
         const auto into = std::as_writable_bytes(std::span{&next, 1});
-        if (file.read(at, into) < sizeof next || !chunk_header_in(into) || !has_possible_lengths(next)) break;
+        if (file.read(position, into) < sizeof next || !chunk_header_in(into) || !has_possible_lengths(next)) break;
         const auto type = static_cast<format::chunk_type>(next.type);
         if (is_known(type)) out[type] += next.raw_bytes;
     }
@@ -300,8 +300,8 @@ bool capture_reader::next(chunk& out) { return state_->next_in_file(out) || stat
 
 bytes_by_type capture_reader::payload_bytes_hints() const { return state_->payload_bytes_hints(); }
 
-bool capture_reader::read_again(const stored_payload& payload, std::span<std::byte> to) const noexcept {
-    return state_->file.read(payload.offset, to) == payload.bytes && crc32_of(to) == payload.crc32;
+bool capture_reader::read_again(const stored_payload& payload, std::span<std::byte> destination) const noexcept {
+    return state_->file.read(payload.offset, destination) == payload.bytes && crc32_of(destination) == payload.crc32;
 }
 
 capture_reader::append_point capture_reader::where_to_append() const noexcept {

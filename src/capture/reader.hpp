@@ -45,8 +45,8 @@ public:
     // the headers only.
     bytes_by_type payload_bytes_hints() const;
     // Reads a payload once more, without disturbing next(). False if it is not in the file any more, or cannot be read.
-    // REQUIRES: `to` has its size.
-    bool read_again(const stored_payload& payload, std::span<std::byte> to) const noexcept;
+    // REQUIRES: `destination` has its size.
+    bool read_again(const stored_payload& payload, std::span<std::byte> destination) const noexcept;
     // How far next() has come in the file.
     std::uint64_t read_bytes() const noexcept;
     std::uint64_t file_bytes() const noexcept;

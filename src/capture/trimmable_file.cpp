@@ -36,22 +36,22 @@ output_file::outcome trimmable_file::write_all(std::span<const std::byte> bytes)
     return result;
 }
 
-int trimmable_file::copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& to) const {
+int trimmable_file::copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& writer) const {
     constexpr std::uint64_t at_a_time = 1U << 20;
     const std::unique_ptr<std::byte[]> buffer(new (std::nothrow) std::byte[at_a_time]);
     if (buffer == nullptr) return ENOMEM;
     while (begin < end) {
         const std::span some(buffer.get(), static_cast<std::size_t>(std::min(at_a_time, end - begin)));
         if (const int problem = file_->read_all(begin, some); problem != 0) return problem;
-        if (const int problem = to(some); problem != 0) return problem;
+        if (const int problem = writer(some); problem != 0) return problem;
         begin += some.size();
     }
     return 0;
 }
 
-int trimmable_file::copy(std::uint64_t end, const part_writer& to) const {
-    const int problem = copy_bytes(0, header_bytes, to);
-    return problem != 0 ? problem : copy_bytes(std::max(hole_end_, header_bytes), end, to);
+int trimmable_file::copy(std::uint64_t end, const part_writer& writer) const {
+    const int problem = copy_bytes(0, header_bytes, writer);
+    return problem != 0 ? problem : copy_bytes(std::max(hole_end_, header_bytes), end, writer);
 }
 
 int trimmable_file::trim(std::uint64_t position) noexcept {
@@ -73,9 +73,9 @@ int trimmable_file::shorten() noexcept {
     return wanted_ > shift_ + header_bytes ? try_replace(wanted_ - shift_) : EFBIG;
 }
 
-int trimmable_file::try_replace(std::uint64_t from) noexcept {
+int trimmable_file::try_replace(std::uint64_t begin) noexcept {
     try {
-        return replace(from);
+        return replace(begin);
     } catch (const std::bad_alloc&) {
         return ENOMEM;
     } catch (const std::exception&) {
@@ -84,16 +84,16 @@ int trimmable_file::try_replace(std::uint64_t from) noexcept {
 }
 
 // Begins a little before the end of the previous hole, so that the storage unit across that place is freed too.
-int trimmable_file::make_hole(std::uint64_t to) noexcept {
+int trimmable_file::make_hole(std::uint64_t end) noexcept {
     constexpr std::uint64_t largest_unit = 2U << 20;
-    const std::uint64_t from = std::max(hole_end_ / largest_unit * largest_unit, header_bytes);
-    if (to <= from) return 0;
-    const int result = file_->punch(from, to, punch_);
-    if (result == 0) hole_end_ = to;
+    const std::uint64_t begin = std::max(hole_end_ / largest_unit * largest_unit, header_bytes);
+    if (end <= begin) return 0;
+    const int result = file_->punch(begin, end, punch_);
+    if (result == 0) hole_end_ = end;
     return result;
 }
 
-int trimmable_file::replace(std::uint64_t from) {
+int trimmable_file::replace(std::uint64_t begin) {
     const disk_call call;
     // If the file was removed or moved, no new one is put there, and a file that is there now is not libprof's.
     if (!file_->is_at(path_)) return ENOENT;
@@ -102,14 +102,14 @@ int trimmable_file::replace(std::uint64_t from) {
     auto next = std::make_unique<output_file>(next_path, write_);
     const auto append = [&](std::span<const std::byte> part) { return next->write_all(part).error; };
     int problem = copy_bytes(0, header_bytes, append);
-    if (problem == 0) problem = copy_bytes(from, bytes(), append);
+    if (problem == 0) problem = copy_bytes(begin, bytes(), append);
     if (problem == 0 && std::rename(next_path.c_str(), path_.c_str()) != 0) problem = errno;
     if (problem != 0) {
         ::unlink(next_path.c_str());
         return problem;
     }
     file_ = std::move(next);
-    shift_ += from - header_bytes;
+    shift_ += begin - header_bytes;
     hole_end_ = 0;
     return 0;
 }

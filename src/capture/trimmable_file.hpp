@@ -39,10 +39,10 @@ public:
     // Present size of the file.
     std::uint64_t bytes() const noexcept { return position_ - shift_; }
 
-    // Passes the file's bytes up to `end`, without the trimmed part, to `to` piece by piece. Stops at the first error
-    // of `to`. Returns 0, that error, or the errno of reading. Reads through the open descriptor, since the path may
-    // name another file by now. Any thread. REQUIRES: nothing is trimmed meanwhile.
-    int copy(std::uint64_t end, const part_writer& to) const;
+    // Passes the file's bytes up to `end`, without the trimmed part, to `writer` piece by piece. Stops at the first
+    // error of `writer`. Returns 0, that error, or the errno of reading. Reads through the open descriptor, since the
+    // path may name another file by now. Any thread. REQUIRES: nothing is trimmed meanwhile.
+    int copy(std::uint64_t end, const part_writer& writer) const;
 
     // Trims everything before `position` except the file's header. Returns 0 or errno. If this needs a copy, it may be
     // deferred.
@@ -52,10 +52,10 @@ public:
     int shorten() noexcept;
 
 private:
-    int copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& to) const;
-    int make_hole(std::uint64_t to) noexcept;
-    int try_replace(std::uint64_t from) noexcept;
-    int replace(std::uint64_t from);
+    int copy_bytes(std::uint64_t begin, std::uint64_t end, const part_writer& writer) const;
+    int make_hole(std::uint64_t end) noexcept;
+    int try_replace(std::uint64_t begin) noexcept;
+    int replace(std::uint64_t begin);
 
     const std::string path_;  // absolute, since the program may change its directory
     const write_function write_;

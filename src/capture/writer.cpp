@@ -24,9 +24,9 @@ namespace {
 
 constexpr std::size_t smallest_buffer_bytes = 4096;
 
-std::byte* append(std::byte* at, const void* bytes, std::size_t count) noexcept {
-    if (count != 0) std::memcpy(at, bytes, count);
-    return at + count;
+std::byte* append(std::byte* position, const void* bytes, std::size_t count) noexcept {
+    if (count != 0) std::memcpy(position, bytes, count);
+    return position + count;
 }
 
 constexpr std::size_t head_bytes = 2 * sizeof(std::uint32_t);  // of a property: the sizes of its key and its value
@@ -72,7 +72,7 @@ struct capture_writer::state {
     std::size_t largest_payload() const noexcept { return buffer.size() - sizeof(format::chunk_header); }
 
     void write_header(const capture_writer_options& options);
-    void copy(const trimmable_file& from, const capture_extent& copied);
+    void copy(const trimmable_file& source, const capture_extent& copied);
     void write_first(std::span<const std::byte> bytes);
     void property(std::string_view key, std::string_view value) noexcept;
     std::byte* open_chunk(std::size_t payload_bytes) noexcept;
@@ -133,12 +133,12 @@ void capture_writer::state::write_first(std::span<const std::byte> bytes) {
     throw error(failure);
 }
 
-void capture_writer::state::copy(const trimmable_file& from, const capture_extent& copied) {
+void capture_writer::state::copy(const trimmable_file& source, const capture_extent& copied) {
     const auto append = [&](std::span<const std::byte> part) {
         write_first(part);
         return 0;
     };
-    if (const int problem = from.copy(copied.bytes, append); problem != 0) {
+    if (const int problem = source.copy(copied.bytes, append); problem != 0) {
         const std::string reason =
             problem == EBADF ? "the program closed it" : std::generic_category().message(problem);
         throw error("cannot read the capture that " + file_path + " is to be a copy of: " + reason);
@@ -230,9 +230,9 @@ void capture_writer::state::write_at_once(format::chunk_type type,
 bool capture_writer::state::may_try_again(int reason) noexcept {
     bool waits = reason == ENOSPC || reason == EDQUOT;
     if (reason == EFBIG) {
-        std::unique_lock<std::recursive_mutex> here;
-        if (front != nullptr) here = std::unique_lock(*front, std::try_to_lock);
-        waits = front != nullptr && !here.owns_lock();
+        std::unique_lock<std::recursive_mutex> lock;
+        if (front != nullptr) lock = std::unique_lock(*front, std::try_to_lock);
+        waits = front != nullptr && !lock.owns_lock();
         if (!waits) return file.shorten() == 0;
     }
     return waits && wait_for_room && wait_for_room();
@@ -240,14 +240,14 @@ bool capture_writer::state::may_try_again(int reason) noexcept {
 
 // `written` bytes of the buffer are in the file. The chunks after them are lost, including the one that was cut.
 void capture_writer::state::give_up(std::size_t written, int reason) noexcept {
-    for (std::size_t at = 0; at < used;) {
+    for (std::size_t position = 0; position < used;) {
         format::chunk_header chunk;
-        std::memcpy(&chunk, buffer.data() + at, sizeof chunk);
-        const std::size_t end_of_payload = at + sizeof chunk + chunk.stored_bytes;
+        std::memcpy(&chunk, buffer.data() + position, sizeof chunk);
+        const std::size_t end_of_payload = position + sizeof chunk + chunk.stored_bytes;
         if (end_of_payload > written) {
             records_lost += records_in(static_cast<format::chunk_type>(chunk.type), chunk.raw_bytes);
         }
-        at = chunk_place(end_of_payload);
+        position = chunk_place(end_of_payload);
     }
     // The capacity was reserved, so nothing is allocated here.
     char text[128];
@@ -273,16 +273,16 @@ void capture_writer::state::write_array(format::chunk_type type, std::uint64_t a
     while (!items.empty()) {
         const auto part = items.first(std::min(items.size(), most));
         const std::size_t payload_bytes = prefix_bytes + part.size_bytes();
-        std::byte* at = open_chunk(payload_bytes);
-        if (at == nullptr) {
+        std::byte* position = open_chunk(payload_bytes);
+        if (position == nullptr) {
             if constexpr (is_counted<TElement>()) records_lost += items.size();
             return;
         }
         if (number) {
-            at = append(at, &*number, sizeof *number);
+            position = append(position, &*number, sizeof *number);
             *number += part.size();
         }
-        append(at, part.data(), part.size_bytes());
+        append(position, part.data(), part.size_bytes());
         close_chunk(type, aux, payload_bytes);
         items = items.subspan(part.size());
     }
@@ -303,10 +303,10 @@ void capture_writer::state::property(std::string_view key, std::string_view valu
         const std::span<const std::byte> parts[] = {std::as_bytes(std::span{head}), bytes_of(key), bytes_of(value)};
         return write_at_once(format::chunk_type::properties, parts);
     }
-    if (std::byte* at = open_chunk(payload_bytes)) {
-        at = append(at, head.data(), sizeof head);
-        at = append(at, key.data(), key.size());
-        append(at, value.data(), value.size());
+    if (std::byte* position = open_chunk(payload_bytes)) {
+        position = append(position, head.data(), sizeof head);
+        position = append(position, key.data(), key.size());
+        append(position, value.data(), value.size());
         close_chunk(format::chunk_type::properties, 0, payload_bytes);
     }
 }
@@ -340,14 +340,14 @@ void capture_writer::names(std::span<const name_entry> entries) noexcept {
             entries = entries.subspan(1);
             continue;
         }
-        std::byte* at = state_->open_chunk(payload_bytes);
-        if (at == nullptr) return;
+        std::byte* position = state_->open_chunk(payload_bytes);
+        if (position == nullptr) return;
         for (const auto& [id, text] : entries.first(count)) {
             const std::uint32_t head[2] = {id, narrow(text.size())};
             constexpr std::uint32_t zeros = 0;
-            at = append(at, head, sizeof head);
-            at = append(at, text.data(), text.size());
-            at = append(at, &zeros, name_bytes(text.size()) - sizeof head - text.size());
+            position = append(position, head, sizeof head);
+            position = append(position, text.data(), text.size());
+            position = append(position, &zeros, name_bytes(text.size()) - sizeof head - text.size());
         }
         state_->close_chunk(format::chunk_type::names, 0, payload_bytes);
         entries = entries.subspan(count);

@@ -36,7 +36,7 @@ void collector::write_key_frame(std::uint64_t now_ns) {
     const auto open = retention_->open().all();
     retention_->begin_key_frame(begin_ticks, now_ns, open, *out_);
     names_.begin_anew();
-    for (const auto& [uid, at] : open) names_.use(at.records);
+    for (const auto& [uid, thread] : open) names_.use(thread.records);
     for (const auto& [index, device] : retention_->devices()) names_.use(device.name);
     names_.write(*out_);
     std::uint32_t labels = 0;

@@ -50,11 +50,11 @@ std::string utc(std::uint64_t realtime_ns) {
 
 // Never overwrites. Returns 0 or errno. Falls back to a hard link, since a network file system may not support this
 // rename.
-int rename_to_new(const std::string& from, const std::string& to) noexcept {
-    if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+int rename_to_new(const std::string& source, const std::string& destination) noexcept {
+    if (renameat2(AT_FDCWD, source.c_str(), AT_FDCWD, destination.c_str(), RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return errno;
-    if (link(from.c_str(), to.c_str()) != 0) return errno;
-    unlink(from.c_str());
+    if (link(source.c_str(), destination.c_str()) != 0) return errno;
+    unlink(source.c_str());
     return 0;
 }
 
@@ -105,10 +105,10 @@ bool drain_thread::make_capture() noexcept {
 }
 
 // Without memory for the text, no_memory fits the capacity that was reserved.
-void drain_thread::note_creation_failure(std::string_view why) noexcept {
+void drain_thread::note_creation_failure(std::string_view reason) noexcept {
     const std::lock_guard lock(mutex_);
     try {
-        creation_failure_ = why;
+        creation_failure_ = reason;
     } catch (const std::bad_alloc&) {
         creation_failure_ = no_memory;
     }

@@ -119,7 +119,7 @@ private:
     void ask_to_finish(format::end_reason reason);
     outcome completeness();
     bool make_capture() noexcept;
-    void note_creation_failure(std::string_view why) noexcept;
+    void note_creation_failure(std::string_view reason) noexcept;
     void drain_to_the_end();
     bool rounds();
     void write_notes();

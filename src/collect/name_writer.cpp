@@ -64,9 +64,9 @@ void name_writer::write(capture_writer& out) {
     new_.clear();
 }
 
-void name_writer::forget(std::uint64_t from, std::uint64_t to) noexcept {
+void name_writer::forget(std::uint64_t begin, std::uint64_t end) noexcept {
     const std::uint64_t mask = region_.passing().arena_bytes() - 1;
-    for (; from < to; from += entry_alignment) passing_[(from & mask) / entry_alignment] = false;
+    for (; begin < end; begin += entry_alignment) passing_[(begin & mask) / entry_alignment] = false;
     // Forget the ids whose text is no longer held: no kept record uses them, so they do not come again.
     std::erase_if(freed_, [this](std::uint32_t id) { return held_(id).empty(); });
 }

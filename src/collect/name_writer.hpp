@@ -32,7 +32,7 @@ public:
     // Writes the used names that the capture lacks.
     void write(capture_writer& out);
     // The names at these positions are freed: other names will take their places.
-    void forget(std::uint64_t from, std::uint64_t to) noexcept;
+    void forget(std::uint64_t begin, std::uint64_t end) noexcept;
 
 private:
     void add(std::uint32_t id, std::string_view text);

@@ -34,7 +34,7 @@ PROF_OPTION_AS(export, exports, export_set, {}, export_words{},
                 .value_name = "LIST",
                 .changes = option_change::while_recording,
                 .help = "Make of each capture: trace, summary, html, some of these with commas between (default: "
-                         "trace,summary), or none"})
+                        "trace,summary), or none"})
 // The pattern of threads that work for others. None: that of attribution_options; "": no thread works for another.
 PROF_OPTION(adopt, std::optional<std::string>, {}, thread_pattern{},
             {.value_name = "PATTERN",
@@ -81,6 +81,16 @@ PROF_OPTION(lines, bool, true, on_or_off{},
             {.value_name = "on|off",
              .help = "on (default): where a Python or C++ program waits, allocates, copies or runs other code for "
                      "long, its file and line are recorded"})
+PROF_OPTION(
+    nccl, bool, true, on_or_off{},
+    {.value_name = "on|off",
+     .help = "on (default): NCCL tells libprof, as its profiler plugin, of each collective operation: which, of "
+             "which communicator, of how many bytes"})
+PROF_OPTION(
+    allocations, bool, false, on_or_off{},
+    {.value_name = "on|off",
+     .help = "on: each block of GPU memory that PyTorch's caching allocator gives out is recorded, so that `prof "
+             "report --report memory` says what held memory at a step's peak (default: off)"})
 // Parts of paths, with colons between.
 PROF_OPTION(library_code, std::string, "/site-packages/:/dist-packages/:/lib/python3.:/lib64/python3.:/torchinductor_",
             nonempty_text{},
@@ -226,13 +236,11 @@ PROF_OPTION(cupti_library, std::string, {}, any_text{},
              .accepts = "the path of a libcupti.so",
              .help = "Use this libcupti.so and no other"})
 // Under `prof run`, which prints it for the whole run, without effect.
-PROF_OPTION(announce, bool, false, zero_or_one{},
-            {.group = option_group::output, .child_inherits = false})
+PROF_OPTION(announce, bool, false, zero_or_one{}, {.group = option_group::output, .child_inherits = false})
 // The command sets these.
 PROF_OPTION(run_id, std::string, {}, file_name_text{},
             {.changes = option_change::at_program_start, .accepts = "a word"})
-PROF_OPTION(run_journal, std::string, {}, any_text{},
-            {.changes = option_change::at_program_start, .accepts = "a path"})
+PROF_OPTION(run_journal, std::string, {}, any_text{}, {.changes = option_change::at_program_start, .accepts = "a path"})
 
 #undef PROF_OPTION
 #undef PROF_OPTION_AS

@@ -47,7 +47,8 @@ char as_upper(char c) { return static_cast<char>(std::toupper(static_cast<unsign
 char as_lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 // What libprof and its command set in the environment of programs, or read there, beside options.
-constexpr std::string_view own_variables[] = {"PROF_IMAGE", "PROF_LOG", "PROF_RUN_", "PROF_PROGRESS_", "PROF_PAGER"};
+constexpr std::string_view own_variables[] = {"PROF_IMAGE", "PROF_LOG",       "PROF_NCCL_REPLACED",
+                                              "PROF_RUN_",  "PROF_PROGRESS_", "PROF_PAGER"};
 
 constexpr std::size_t longest_shown_variable = 60;
 

@@ -38,10 +38,11 @@ inline constexpr std::uint32_t profiler_witness = 4;
 
 enum class label_kind : std::uint32_t {
     none = 0,
-    domain = 1,    // key = domain index
-    category = 2,  // key = domain index << 32 | category id
-    thread = 3,    // key = thread_key
-    stream = 4,    // key = stream_key
+    domain = 1,        // key = domain index
+    category = 2,      // key = domain index << 32 | category id
+    thread = 3,        // key = thread_key
+    stream = 4,        // key = stream_key
+    communicator = 5,  // key = the communicator's number; the name is a communicator_text (record/collective.hpp)
 };
 
 struct label {

@@ -43,6 +43,20 @@ enum class record_kind : std::uint8_t {
     thread_time = 19,  // what the thread did in the host code before the call that is entered next: value = its
                        // correlation key, color = the share in which it ran | in which it waited for a CPU << 16, in
                        // 65535ths, category = so often it was looked at, name = what it was blocked by
+    // What a communication library says of its collective operations (record/collective.hpp). domain = the number of
+    // the communicator, in all three:
+    collective_call = 20,    // the program calls one: value = packed_call, name = the call's number, color = the
+                             // group's number, category = root, flags = collective_flags
+    collective_launch = 21,  // the kernel of a group's operations is launched next: value = the group's number
+    collective_work = 22,    // an operation was enqueued: value = its sequence, name = its call's number, color = peer,
+                             // category = packed_work, flags = collective_flags
+    // PyTorch's caching allocator (record/memory.hpp). domain = the device, in all three:
+    memory_block = 23,   // a block was given to the program or came back: value = its address, name = its bytes, color
+                         // and category = bytes allocated and reserved afterwards, in units of 512; flags =
+                         // memory_flags, by which name and color may be the low and high half of the bytes themselves
+    memory_totals = 24,  // of the record before it: value = bytes allocated, name and color = low and high half of the
+                         // bytes reserved
+    out_of_memory = 25,  // a block could not be had: value = the bytes asked for; totals follow
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.

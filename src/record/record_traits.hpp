@@ -28,6 +28,8 @@ enum class record_role : std::uint8_t {
     window,        // the thread's records of a later epoch follow
     sync,          // of a stream with another or with the host
     code,          // a line of the program, or what its code did
+    collective,    // of a communication library
+    memory,        // of an allocator of GPU memory
 };
 
 struct record_traits {
@@ -38,7 +40,7 @@ struct record_traits {
 };
 
 // By the kind's number. 11 is no kind.
-inline constexpr std::array<record_traits, 20> record_kinds = {{
+inline constexpr std::array<record_traits, 26> record_kinds = {{
     {record_kind::none, "none", record_role::none, false},
     {record_kind::range_push, "range_push", record_role::opens, true},
     {record_kind::range_pop, "range_pop", record_role::closes, false},
@@ -59,6 +61,12 @@ inline constexpr std::array<record_traits, 20> record_kinds = {{
     {record_kind::stream_sync, "stream_sync", record_role::sync, false},
     {record_kind::code_line, "code_line", record_role::code, true},
     {record_kind::thread_time, "thread_time", record_role::code, true},
+    {record_kind::collective_call, "collective_call", record_role::collective, false},
+    {record_kind::collective_launch, "collective_launch", record_role::collective, false},
+    {record_kind::collective_work, "collective_work", record_role::collective, false},
+    {record_kind::memory_block, "memory_block", record_role::memory, false},
+    {record_kind::memory_totals, "memory_totals", record_role::memory, false},
+    {record_kind::out_of_memory, "out_of_memory", record_role::memory, false},
 }};
 
 // The row of `none` for a number that is no kind, as a damaged capture may have.

@@ -79,6 +79,10 @@ std::uint32_t epoch_of(const TGate& gate) noexcept {
     // acquire: a thread that sees the gate open sees the region that was installed before (a plain load on x86).
     return gate.load(std::memory_order_acquire);
 }
+// Called with each value that the gate gets, by the thread that sets it, after the hooks see it. Null: nobody wants to
+// know. It must not block: a forked child's handler of pthread_atfork sets the gate, too.
+inline std::atomic<void (*)(std::uint32_t epoch) noexcept> gate_follower{nullptr};
+
 template <typename TGate>
 void set_gate(TGate& gate, std::uint32_t epoch) noexcept {
     gate.store(epoch);  // seq_cst: rare. Only release is needed, for the region
@@ -103,6 +107,7 @@ inline void follow_gate() noexcept { follow_gate(recording_epoch, all_gate_words
 inline void set_gate(std::atomic<std::uint32_t>& gate, std::uint32_t epoch) noexcept {
     set_gate<std::atomic<std::uint32_t>>(gate, epoch);
     follow_gate();
+    if (auto* const follower = gate_follower.load()) follower(epoch);
 }
 // Sets whether any range is watched. While one is, every range takes the slow path.
 inline void watch_all_ranges(bool watched) noexcept {

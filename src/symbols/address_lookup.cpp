@@ -33,14 +33,16 @@ std::vector<std::vector<code_place>> places_of(const std::vector<code_address>& 
         const std::string path = file_for(module.first, module.second);
         if (path.empty()) continue;
         const object_file file(path);
+        const bool may_have_lines = may_run_programs && file.may_have_lines();
         for (const std::size_t i : indexes) {
             std::string function = file.function_at(addresses[i].address);
             if (!function.empty()) out[i].push_back({std::move(function), {}, 0});
+            if (!may_have_lines) continue;
             asked.push_back({module.first, path, addresses[i].address});
             of_asked.push_back(i);
         }
     }
-    if (!may_run_programs || asked.empty()) return out;
+    if (asked.empty()) return out;
     std::vector<std::vector<code_place>> found = ask_symbolizer(asked);
     for (std::size_t i = 0; i < found.size(); ++i) {
         // Without a line the table of symbols is as good.

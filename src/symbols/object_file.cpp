@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "symbols/demangle.hpp"
@@ -86,6 +87,19 @@ void object_file::find_build_id() {
             place = text + padded(note.n_descsz);
         }
     });
+}
+
+bool object_file::may_have_lines() const {
+    constexpr std::array<std::string_view, 4> names = {".debug_line", ".zdebug_line", ".gnu_debuglink",
+                                                       ".gnu_debugaltlink"};
+    bool out = false;
+    for_each_section([&](const Elf64_Shdr& section, const Elf64_Ehdr& head) {
+        Elf64_Shdr texts{};
+        if (head.e_shstrndx >= head.e_shnum || !read(head.e_shoff + head.e_shstrndx * sizeof texts, texts)) return;
+        const std::string_view name = text_at(texts.sh_offset + section.sh_name);
+        out = out || std::find(names.begin(), names.end(), name) != names.end();
+    });
+    return out;
 }
 
 std::string object_file::function_at(std::uint64_t address) const {

@@ -20,6 +20,8 @@ public:
 
     bool is_good() const noexcept { return !bytes_.empty(); }
     const std::string& build_id() const noexcept { return build_id_; }  // in hexadecimal; "": it has none
+    // Whether it has debug information about lines, or names a file that may have it.
+    bool may_have_lines() const;
     // The C++ name of the function around an address; "" if none is known. Linear in the symbols.
     std::string function_at(std::uint64_t address) const;
 

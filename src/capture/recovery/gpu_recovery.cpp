@@ -40,15 +40,15 @@ bool is_plausible(const device_record& r, const gpu_buffer_rules&) noexcept { re
 // larger than is known here), the search continues at the next multiple of 8.
 gpu_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_rules& rules) {
     gpu_records out;
-    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= bytes.size();) {
+    for (std::size_t position = 0; position + sizeof(std::uint32_t) <= bytes.size();) {
         std::uint32_t kind = 0;
-        std::memcpy(&kind, bytes.data() + at, sizeof kind);
+        std::memcpy(&kind, bytes.data() + position, sizeof kind);
         const std::size_t size = layout::record_bytes(kind, rules.version);
-        if (size == 0 || size > bytes.size() - at) {
-            at += record_alignment;
+        if (size == 0 || size > bytes.size() - position) {
+            position += record_alignment;
             continue;
         }
-        const cupti_activity read = read_activity(bytes.data() + at, rules.version, rules.epoch);
+        const cupti_activity read = read_activity(bytes.data() + position, rules.version, rules.epoch);
         std::visit(
             [&]<typename TRecord>(const TRecord& record) {
                 if constexpr (!std::is_same_v<TRecord, std::monostate>) {
@@ -56,7 +56,7 @@ gpu_records read_gpu_buffer(std::span<const std::byte> bytes, const gpu_buffer_r
                 }
             },
             read.value);
-        at += size;
+        position += size;
     }
     return out;
 }

@@ -48,8 +48,8 @@ bool read_left_file(const std::string& path, left_file& out) {
     std::array<char, 8> magic{};
     std::array<char, region_capture_path_bytes> capture{};
     std::uint32_t version = 0;
-    const auto get = [&](auto& to, std::size_t offset) {
-        return pread(number, &to, sizeof to, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof to);
+    const auto get = [&](auto& field, std::size_t offset) {
+        return pread(number, &field, sizeof field, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof field);
     };
     const bool is_left = number >= 0 && fstat(number, &out.status) == 0 && S_ISREG(out.status.st_mode) &&
                          out.status.st_uid == geteuid() && get(magic, offsetof(region_header, magic)) &&

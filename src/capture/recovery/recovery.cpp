@@ -70,7 +70,7 @@ public:
     rings_file(const recovery_basis& contents, const std::array<std::uint8_t, 16>& id,
                const std::function<void()>& copied)
         : file_(contents.rings_path), copied_(copied) {
-        const auto header = at(0, sizeof(region_header));
+        const auto header = bytes_at(0, sizeof(region_header));
         if (field<std::array<char, 8>>(header, offsetof(region_header, magic)) != region_magic ||
             field<std::uint32_t>(header, offsetof(region_header, version)) != region_version ||
             field<std::uint32_t>(header, offsetof(region_header, header_bytes)) != sizeof(region_header)) {
@@ -107,15 +107,15 @@ public:
 
 private:
     // Exactly `bytes` bytes, or throws.
-    std::span<const std::byte> at(std::uint64_t offset, std::size_t bytes) {
+    std::span<const std::byte> bytes_at(std::uint64_t offset, std::size_t bytes) {
         const auto found = file_.view(offset, bytes);
         if (found.size() < bytes) throw error("it ends too early");
         return found;
     }
 
     // The same, but the present content, not what was read ahead.
-    void read_now(std::uint64_t offset, std::span<std::byte> to) const {
-        if (file_.read(offset, to) < to.size()) throw error("it ends too early");
+    void read_now(std::uint64_t offset, std::span<std::byte> destination) const {
+        if (file_.read(offset, destination) < destination.size()) throw error("it ends too early");
     }
 
     void keep(recovered_chunk&& made, recovery& found) {
@@ -135,9 +135,9 @@ private:
     void keep_array(format::chunk_type type, std::uint64_t aux, const std::vector<TElement>& items, std::uint64_t known,
                     recovery& found) {
         constexpr std::size_t most = chunk_bytes / sizeof(TElement);
-        for (std::size_t at = known; at < items.size(); at += most) {
+        for (std::size_t first = known; first < items.size(); first += most) {
             payload_builder payload;
-            payload.append(items.data() + at, std::min(most, items.size() - at) * sizeof(TElement));
+            payload.append(items.data() + first, std::min(most, items.size() - first) * sizeof(TElement));
             keep(payload.finish(type, aux), found);
         }
     }
@@ -188,7 +188,7 @@ void rings_file::unwritten(recovery_basis& contents, recovery& found) {
 }
 
 void rings_file::gpu_buffers(const recovery_basis& contents, recovery& found) {
-    const auto header = at(0, sizeof(region_header));
+    const auto header = bytes_at(0, sizeof(region_header));
     const auto offset = field<std::uint64_t>(header, offsetof(region_header, buffers_offset));
     const auto bytes = field<std::uint64_t>(header, offsetof(region_header, buffer_bytes));
     const auto stride = field<std::uint64_t>(header, offsetof(region_header, buffer_stride));
@@ -298,7 +298,7 @@ void rings_file::keep_names(const std::vector<recovered_name>& read, std::uint64
 void rings_file::labels(recovery& found) {
     payload_builder labels;
     for (std::uint32_t i = 0; i < label_count_; ++i) {
-        const auto entry = field<label>(at(labels_offset_ + i * sizeof(label), sizeof(label)), 0);
+        const auto entry = field<label>(bytes_at(labels_offset_ + i * sizeof(label), sizeof(label)), 0);
         if (entry.kind != label_kind::none) labels.append(&entry, sizeof entry);
     }
     if (labels.size() != 0) keep(labels.finish(format::chunk_type::labels, 0), found);

@@ -104,8 +104,9 @@ public:
 
 private:
     template <typename TField>
-    bool read(TField& to, std::size_t offset) const noexcept {
-        return pread(file_.descriptor(), &to, sizeof to, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof to);
+    bool read(TField& field, std::size_t offset) const noexcept {
+        return pread(file_.descriptor(), &field, sizeof field, static_cast<off_t>(offset)) ==
+               static_cast<ssize_t>(sizeof field);
     }
 
     const std::string& path_;
@@ -119,8 +120,12 @@ private:
 // Appends chunks to a capture. If one cannot be written, the file is cut back to its previous size.
 class appender {
 public:
-    appender(const std::string& path, int descriptor, const capture_reader::append_point& from)
-        : path_(path), descriptor_(descriptor), begin_(from.offset), at_(from.offset), sequence_(from.sequence) {
+    appender(const std::string& path, int descriptor, const capture_reader::append_point& point)
+        : path_(path),
+          descriptor_(descriptor),
+          begin_(point.offset),
+          position_(point.offset),
+          sequence_(point.sequence) {
         if (ftruncate(descriptor_, static_cast<off_t>(begin_)) != 0) fail();
     }
     void chunk(format::chunk_type type, std::uint64_t aux, std::span<const std::byte> payload) {
@@ -148,23 +153,23 @@ public:
 private:
     void write(std::span<const std::byte> bytes) {
         while (!bytes.empty()) {
-            const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(at_));
+            const ssize_t written = pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(position_));
             if (written < 0 && errno == EINTR) continue;
             if (written <= 0) fail();
-            at_ += static_cast<std::uint64_t>(written);
+            position_ += static_cast<std::uint64_t>(written);
             bytes = bytes.subspan(static_cast<std::size_t>(written));
         }
     }
     [[noreturn]] void fail() {
-        const int why = errno;
+        const int failure = errno;
         (void)!ftruncate(descriptor_, static_cast<off_t>(begin_));
-        throw error("cannot seal " + path_ + ": " + std::strerror(why) + "; make room, then prof seal it");
+        throw error("cannot seal " + path_ + ": " + std::strerror(failure) + "; make room, then prof seal it");
     }
 
     const std::string& path_;
     int descriptor_;
     std::uint64_t begin_;
-    std::uint64_t at_;
+    std::uint64_t position_;
     std::uint32_t sequence_;
 };
 

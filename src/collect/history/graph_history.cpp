@@ -74,6 +74,8 @@ void graph_history::observe(thread_log& log, std::uint64_t uid, const record& r,
         case record_role::leaves_call:
         case record_role::sync:
         case record_role::code:
+        case record_role::collective:
+        case record_role::memory:
             return;
     }
     log.records.push_back(kept);
@@ -131,10 +133,10 @@ void graph_history::add_copy(const event& made) {
         nodes_.erase(itself);
         return;
     }
-    const node& of = original->second;
-    itself->second = {.serial = of.serial,
-                      .original_id = of.is_copy ? of.original_id : original->first,
-                      .copied_ticks = of.is_copy ? of.copied_ticks : made.r.ticks,
+    const node& original_node = original->second;
+    itself->second = {.serial = original_node.serial,
+                      .original_id = original_node.is_copy ? original_node.original_id : original->first,
+                      .copied_ticks = original_node.is_copy ? original_node.copied_ticks : made.r.ticks,
                       .ticks = made.r.ticks,
                       .thread = made.thread,
                       .emitted_in = made.emitted_in,
@@ -145,7 +147,7 @@ void graph_history::add_copy(const event& made) {
 void graph_history::hold_names(std::uint64_t end) {
     held_.hold(region_, end, [this](auto&& use) {
         for (const auto& [uid, log] : threads_) {
-            for (const observed_record& each : log.records) use(each.r.name);
+            for (const observed_record& observed : log.records) use(observed.r.name);
         }
     });
 }
@@ -173,7 +175,7 @@ void graph_history::end_round() try {
 
 void graph_history::forget_all() {
     const auto waiting =
-        std::count_if(events_.begin(), events_.end(), [](const event& each) { return each.serial != 0; });
+        std::count_if(events_.begin(), events_.end(), [](const event& candidate) { return candidate.serial != 0; });
     region_.count_drop(drop_cause::graph_memory_full, nodes_.size() + static_cast<std::uint64_t>(waiting));
     nodes_.clear();
     events_.clear();
@@ -195,16 +197,16 @@ wanted_records graph_history::what_matters(bool only_unemitted) const {
     for (const auto& [id, n] : nodes_) {
         if (!only_unemitted || !is_emitted(n.emitted_in)) wanted.serials.push_back(n.serial);
     }
-    for (const event& each : events_) {
-        if (!only_unemitted && each.serial != 0) wanted.serials.push_back(each.serial);
+    for (const event& held : events_) {
+        if (!only_unemitted && held.serial != 0) wanted.serials.push_back(held.serial);
     }
     sort_unique(wanted.serials);
     // Places that threads have adopted, and recent places that threads may still adopt.
     for (const auto& [uid, log] : threads_) {
-        for (const observed_record& each : log.records) {
-            const bool is_recent = each.r.kind == record_kind::parent_here &&
-                                   each.r.value + recent_places > latest_place_ && !only_unemitted;
-            if (each.r.kind == record_kind::adopt_push || is_recent) wanted.places.push_back(each.r.value);
+        for (const observed_record& observed : log.records) {
+            const bool is_recent = observed.r.kind == record_kind::parent_here &&
+                                   observed.r.value + recent_places > latest_place_ && !only_unemitted;
+            if (observed.r.kind == record_kind::adopt_push || is_recent) wanted.places.push_back(observed.r.value);
         }
     }
     sort_unique(wanted.places);
@@ -215,9 +217,10 @@ wanted_records graph_history::what_matters(bool only_unemitted) const {
 // Collects the moments whose open ranges must be kept.
 void graph_history::add_holds(wanted_records& wanted) const {
     for (const auto& [uid, log] : threads_) {
-        for (const observed_record& each : log.records) {
-            const bool may_hold = each.r.kind == record_kind::graph_node || each.r.kind == record_kind::parent_here;
-            if (may_hold && wanted.wants(each)) wanted.holds.push_back(each.r.ticks);
+        for (const observed_record& observed : log.records) {
+            const bool may_hold =
+                observed.r.kind == record_kind::graph_node || observed.r.kind == record_kind::parent_here;
+            if (may_hold && wanted.wants(observed)) wanted.holds.push_back(observed.r.ticks);
         }
     }
     sort_unique(wanted.holds);
@@ -228,18 +231,18 @@ std::size_t graph_history::sweep() {
     const wanted_records wanted = what_matters(false);
     records_ = 0;
     std::size_t mattering = 0;
-    for (auto at = threads_.begin(); at != threads_.end();) {
-        thread_log& log = at->second;
+    for (auto thread = threads_.begin(); thread != threads_.end();) {
+        thread_log& log = thread->second;
         const log_selection selected(log.records, wanted, log.settled, log.ended_ticks, log.is_over);
-        std::size_t to = 0;
+        std::size_t kept = 0;
         for (std::size_t i = 0; i < log.records.size(); ++i) {
             if (!selected.keeps(i)) continue;
-            log.records[to++] = log.records[i];
+            log.records[kept++] = log.records[i];
             mattering += i < log.settled ? 1 : 0;
         }
-        log.records.resize(to);
-        records_ += to;
-        at = to == 0 && log.is_over ? threads_.erase(at) : std::next(at);
+        log.records.resize(kept);
+        records_ += kept;
+        thread = kept == 0 && log.is_over ? threads_.erase(thread) : std::next(thread);
     }
     return mattering;
 }
@@ -252,8 +255,8 @@ void graph_history::begin_capture() noexcept {
 }
 
 bool graph_history::expects_more() const noexcept {
-    return std::any_of(events_.begin(), events_.end(), [&](const event& each) {
-        return each.r.kind != record_kind::graph_node_gone && !is_emitted(each.emitted_in);
+    return std::any_of(events_.begin(), events_.end(), [&](const event& held) {
+        return held.r.kind != record_kind::graph_node_gone && !is_emitted(held.emitted_in);
     });
 }
 
@@ -302,7 +305,7 @@ std::vector<record> graph_history::section_of(thread_log& log, const wanted_reco
     return section;
 }
 
-void graph_history::emit(const section_sink& to) try {
+void graph_history::emit(const section_sink& sink) try {
     has_unemitted_ = false;
     const wanted_records wanted = what_matters(true);
     const auto copies = emit_copies();
@@ -310,7 +313,7 @@ void graph_history::emit(const section_sink& to) try {
         const auto own = copies.find(uid);
         const std::vector<record> section = section_of(
             log, wanted, own == copies.end() ? std::span<const record>{} : std::span<const record>{own->second});
-        if (section.size() > 1) to(log.facts, section);
+        if (section.size() > 1) sink(log.facts, section);
     }
 } catch (const std::bad_alloc&) {
     forget_all();

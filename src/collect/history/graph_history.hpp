@@ -53,10 +53,10 @@ public:
     bool has_unemitted() const noexcept { return has_unemitted_; }
     // More will be ready to emit after the next round. Emit both together, so that no range is written twice.
     bool expects_more() const noexcept;
-    // Calls `to` with what the present capture lacks: for each thread that has any, one section of records that begins
-    // with a window record. Afterwards these records count as emitted.
+    // Calls `sink` with what the present capture lacks: for each thread that has any, one section of records that
+    // begins with a window record. Afterwards these records count as emitted.
     using section_sink = std::function<void(const format::thread_entry& thread, std::span<const record> section)>;
-    void emit(const section_sink& to);
+    void emit(const section_sink& sink);
 
     // Call before the names of ranges at positions below `end` are freed. Throws std::bad_alloc.
     void hold_names(std::uint64_t end);

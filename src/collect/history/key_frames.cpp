@@ -21,9 +21,9 @@ void key_frames::add(std::uint64_t now_ns, std::uint64_t position, std::uint64_t
 // a frame that follows a burst has nothing behind it.
 std::uint64_t key_frames::begin(std::uint64_t now_ns, std::uint64_t position) {
     const std::uint64_t enough = limits_.bytes - 2 * (limits_.bytes / in_a_period);
-    const auto has_enough_behind = [&](const frame& at) {
-        return (limits_.bytes != 0 && position - at.position > enough) ||
-               (limits_.time_ns != 0 && now_ns - at.ns >= limits_.time_ns);
+    const auto has_enough_behind = [&](const frame& candidate) {
+        return (limits_.bytes != 0 && position - candidate.position > enough) ||
+               (limits_.time_ns != 0 && now_ns - candidate.ns >= limits_.time_ns);
     };
     const auto next = std::partition_point(frames_.begin(), frames_.end(), has_enough_behind);
     if (next == frames_.begin()) return 0;

@@ -16,10 +16,11 @@ constexpr int stack_of(const record& r) noexcept {
 
 }  // namespace
 
-bool wanted_records::wants(const observed_record& each) const noexcept {
-    const bool is_node = each.r.kind == record_kind::graph_node;
+bool wanted_records::wants(const observed_record& observed) const noexcept {
+    const bool is_node = observed.r.kind == record_kind::graph_node;
     const std::vector<std::uint64_t>& among = is_node ? serials : places;
-    return std::binary_search(among.begin(), among.end(), is_node ? each.serial : each.r.value) && !is_emitted(each);
+    return std::binary_search(among.begin(), among.end(), is_node ? observed.serial : observed.r.value) &&
+           !is_emitted(observed);
 }
 
 bool wanted_records::holds_any(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept {
@@ -45,8 +46,8 @@ log_selection::log_selection(std::span<const observed_record> records, const wan
 }
 
 void log_selection::visit(std::size_t i) {
-    const observed_record& each = records_[i];
-    switch (traits_of(each.r.kind).role) {
+    const observed_record& observed = records_[i];
+    switch (traits_of(observed.r.kind).role) {
         case record_role::opens:
             open(i);
             break;
@@ -55,14 +56,14 @@ void log_selection::visit(std::size_t i) {
             break;
         case record_role::graph_node:
         case record_role::place:
-            kept_[i] = wanted_.wants(each) ? 1 : 0;
+            kept_[i] = wanted_.wants(observed) ? 1 : 0;
             break;
         case record_role::enters_call:
-            end_capture_begin(each.r.ticks);
+            end_capture_begin(observed.r.ticks);
             capture_begin_ = i;
             break;
         case record_role::window:
-            end_open(each.r.ticks, !is_settled(i));
+            end_open(observed.r.ticks, !is_settled(i));
             kept_[i] = 1;
             break;
         case record_role::none:
@@ -74,12 +75,14 @@ void log_selection::visit(std::size_t i) {
         case record_role::graph_change:
         case record_role::sync:
         case record_role::code:
+        case record_role::collective:
+        case record_role::memory:
             break;
     }
 }
 
-bool log_selection::is_held(std::size_t from, std::uint64_t until_ticks) const noexcept {
-    return wanted_.holds_any(records_[from].r.ticks, until_ticks);
+bool log_selection::is_held(std::size_t first, std::uint64_t until_ticks) const noexcept {
+    return wanted_.holds_any(records_[first].r.ticks, until_ticks);
 }
 
 void log_selection::open(std::size_t i) {
@@ -95,28 +98,29 @@ void log_selection::open(std::size_t i) {
 
 void log_selection::close(std::size_t i) {
     const record& r = records_[i].r;
-    const auto found = std::find_if(open_.rbegin(), open_.rend(),
-                                    [&](const opened& each) { return stack_of(records_[each.at].r) == stack_of(r); });
+    const auto found = std::find_if(open_.rbegin(), open_.rend(), [&](const opened& range) {
+        return stack_of(records_[range.index].r) == stack_of(r);
+    });
     if (found == open_.rend()) {
         kept_[i] = is_settled(i) ? 0 : 1;
         return;
     }
     const opened closed = *found;
     open_.erase(std::next(found).base());
-    if (kept_[closed.at] != 0 || !is_settled(i) || is_held(closed.at, r.ticks)) {
-        kept_[closed.at] = kept_[i] = 1;
-    } else if (!open_.empty() && open_.back().at > closed.at) {
-        outlived& pair = outlived_.emplace_back(outlived{closed.at, i, {}});
-        for (auto above = open_.rbegin(); above != open_.rend() && above->at > closed.at; ++above) {
-            pair.by.push_back(above->at);
+    if (kept_[closed.index] != 0 || !is_settled(i) || is_held(closed.index, r.ticks)) {
+        kept_[closed.index] = kept_[i] = 1;
+    } else if (!open_.empty() && open_.back().index > closed.index) {
+        outlived& pair = outlived_.emplace_back(outlived{closed.index, i, {}});
+        for (auto above = open_.rbegin(); above != open_.rend() && above->index > closed.index; ++above) {
+            pair.inner.push_back(above->index);
         }
     }
-    if (closed.is_own) last_own_ = {closed.at, i};
+    if (closed.is_own) last_own_ = {closed.index, i};
 }
 
 void log_selection::end_open(std::uint64_t ticks, bool keep_all) {
-    for (const opened& each : open_) {
-        if (keep_all || is_held(each.at, ticks)) kept_[each.at] = 1;
+    for (const opened& range : open_) {
+        if (keep_all || is_held(range.index, ticks)) kept_[range.index] = 1;
     }
     open_.clear();
 }
@@ -139,7 +143,8 @@ void log_selection::keep_ends() {
 // itself be outlived.
 void log_selection::keep_outlived() {
     for (auto pair = outlived_.rbegin(); pair != outlived_.rend(); ++pair) {
-        const bool matters = std::any_of(pair->by.begin(), pair->by.end(), [&](std::size_t i) { return keeps(i); });
+        const bool matters =
+            std::any_of(pair->inner.begin(), pair->inner.end(), [&](std::size_t i) { return keeps(i); });
         if (matters) kept_[pair->opening] = kept_[pair->closing] = 1;
     }
 }

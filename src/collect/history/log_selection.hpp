@@ -31,10 +31,10 @@ struct wanted_records {
     // out.
     std::uint32_t emitted_capture = 0;
 
-    bool is_emitted(const observed_record& each) const noexcept {
-        return emitted_capture != 0 && each.emitted_in == emitted_capture;
+    bool is_emitted(const observed_record& observed) const noexcept {
+        return emitted_capture != 0 && observed.emitted_in == emitted_capture;
     }
-    bool wants(const observed_record& each) const noexcept;  // for graph_node and parent_here records
+    bool wants(const observed_record& observed) const noexcept;  // for graph_node and parent_here records
     bool holds_any(std::uint64_t from_ticks, std::uint64_t to_ticks) const noexcept;
 };
 
@@ -56,12 +56,12 @@ private:
     void keep_ends();
     void keep_outlived();
     void drop_idle_windows();
-    bool is_held(std::size_t from, std::uint64_t until_ticks) const noexcept;
+    bool is_held(std::size_t first, std::uint64_t until_ticks) const noexcept;
     bool is_settled(std::size_t i) const noexcept { return is_emitting() || i < settled_; }
     bool is_emitting() const noexcept { return wanted_.emitted_capture != 0; }
 
     struct opened {
-        std::size_t at = 0;
+        std::size_t index = 0;
         bool is_own = true;  // false: opened while the thread worked for another one
     };
 
@@ -69,7 +69,7 @@ private:
     struct outlived {
         std::size_t opening = 0;
         std::size_t closing = 0;
-        std::vector<std::size_t> by;  // indexes of the opening records of those inner ranges
+        std::vector<std::size_t> inner;  // indexes of the opening records of those inner ranges
     };
 
     std::span<const observed_record> records_;

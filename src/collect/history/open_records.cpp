@@ -25,9 +25,9 @@ void erase_last(std::vector<record>& records, TIs&& is) {
 
 // Out of memory: from then on nothing counts as open.
 void open_records::follow(std::uint64_t thread, std::uint64_t first_number, std::span<const record> records) try {
-    thread_state& at = threads_[thread];
-    at.next_number = first_number + records.size();
-    for (const record& r : records) visit(thread, at, r);
+    thread_state& state = threads_[thread];
+    state.next_number = first_number + records.size();
+    for (const record& r : records) visit(thread, state, r);
 } catch (const std::bad_alloc&) {
     threads_.clear();
     started_.clear();
@@ -49,45 +49,46 @@ void open_records::end_round() noexcept {
 
 void open_records::hold_names(region& where, std::uint64_t end) {
     held_.hold(where, end, [this](auto&& use) {
-        for (const auto& [thread, at] : threads_) {
-            for (const record& r : at.open) use(r.name);
+        for (const auto& [thread, state] : threads_) {
+            for (const record& r : state.open) use(r.name);
         }
         for (const auto& [id, range] : started_) use(range.start.name);
     });
 }
 
-void open_records::visit(std::uint64_t thread, thread_state& at, const record& r) {
+void open_records::visit(std::uint64_t thread, thread_state& state, const record& r) {
     switch (r.kind) {
         case record_kind::range_push:
         case record_kind::adopt_push:
-            open(at, r);
+            open(state, r);
             break;
         case record_kind::range_pop:
-            close_range(at, r);
+            close_range(state, r);
             break;
         case record_kind::adopt_pop:
-            erase_last(at.open, [](const record& o) { return o.kind == record_kind::adopt_push; });
+            erase_last(state.open, [](const record& o) { return o.kind == record_kind::adopt_push; });
             break;
         case record_kind::parent_here:
-            note_place(at, r);
+            note_place(state, r);
             break;
         case record_kind::range_start:
-            start(thread, at, r);
+            start(thread, state, r);
             break;
         case record_kind::payload:
-            if (const auto found = started_.find(at.last_started); found != started_.end()) found->second.payload = r;
+            if (const auto found = started_.find(state.last_started); found != started_.end())
+                found->second.payload = r;
             break;
         case record_kind::range_end:
             end(thread, r);
             break;
         case record_kind::api_enter:
-            enter_call(at, r);
+            enter_call(state, r);
             break;
         case record_kind::api_exit:
-            if (at.wait.value == r.value) at.wait = {};
+            if (state.wait.value == r.value) state.wait = {};
             break;
         case record_kind::window:
-            enter_window(at, r);
+            enter_window(state, r);
             break;
         case record_kind::mark:
         case record_kind::graph_node:
@@ -96,50 +97,56 @@ void open_records::visit(std::uint64_t thread, thread_state& at, const record& r
         case record_kind::stream_sync:
         case record_kind::code_line:
         case record_kind::thread_time:
+        case record_kind::collective_call:
+        case record_kind::collective_launch:
+        case record_kind::collective_work:
+        case record_kind::memory_block:
+        case record_kind::memory_totals:
+        case record_kind::out_of_memory:
         case record_kind::none:
             break;
     }
-    if (r.kind != record_kind::range_start) at.last_started = 0;
+    if (r.kind != record_kind::range_start) state.last_started = 0;
 }
 
-void open_records::open(thread_state& at, const record& r) {
-    if (at.open.size() < most_on_a_thread + most_places) {
-        at.open.push_back(r);
+void open_records::open(thread_state& state, const record& r) {
+    if (state.open.size() < most_on_a_thread + most_places) {
+        state.open.push_back(r);
     } else if (r.kind == record_kind::range_push) {
-        ++at.left_out[r.domain];
+        ++state.left_out[r.domain];
     }
 }
 
-void open_records::note_place(thread_state& at, const record& r) {
+void open_records::note_place(thread_state& state, const record& r) {
     const auto is_place = [](const record& o) { return o.kind == record_kind::parent_here; };
-    if (static_cast<std::size_t>(std::count_if(at.open.begin(), at.open.end(), is_place)) >= most_places) {
-        at.open.erase(std::find_if(at.open.begin(), at.open.end(), is_place));
+    if (static_cast<std::size_t>(std::count_if(state.open.begin(), state.open.end(), is_place)) >= most_places) {
+        state.open.erase(std::find_if(state.open.begin(), state.open.end(), is_place));
     }
-    at.open.push_back(r);
+    state.open.push_back(r);
 }
 
-void open_records::close_range(thread_state& at, const record& r) {
-    if (const auto found = at.left_out.find(r.domain); found != at.left_out.end()) {
-        if (--found->second == 0) at.left_out.erase(found);
+void open_records::close_range(thread_state& state, const record& r) {
+    if (const auto found = state.left_out.find(r.domain); found != state.left_out.end()) {
+        if (--found->second == 0) state.left_out.erase(found);
         return;
     }
-    erase_last(at.open, [&](const record& o) { return o.kind == record_kind::range_push && o.domain == r.domain; });
+    erase_last(state.open, [&](const record& o) { return o.kind == record_kind::range_push && o.domain == r.domain; });
 }
 
 // In a new window the thread's earlier ranges no longer count as open. Places stay, with nothing open at them.
-void open_records::enter_window(thread_state& at, const record& r) {
-    std::erase_if(at.open, [](const record& o) { return o.kind != record_kind::parent_here; });
-    at.left_out.clear();
-    at.wait = {};
-    at.observed_window = is_observed_only(r.value) ? r : record{};
+void open_records::enter_window(thread_state& state, const record& r) {
+    std::erase_if(state.open, [](const record& o) { return o.kind != record_kind::parent_here; });
+    state.left_out.clear();
+    state.wait = {};
+    state.observed_window = is_observed_only(r.value) ? r : record{};
 }
 
-void open_records::start(std::uint64_t thread, thread_state& at, const record& r) {
-    if (ended_early_.erase(r.value) != 0 || r.ticks < cut_ticks_ || at.observed_window.kind != record_kind::none)
+void open_records::start(std::uint64_t thread, thread_state& state, const record& r) {
+    if (ended_early_.erase(r.value) != 0 || r.ticks < cut_ticks_ || state.observed_window.kind != record_kind::none)
         return;
     if (started_.size() >= most_started) started_.erase(started_.begin());
     started_[r.value] = {thread, r, {}};
-    at.last_started = r.value;
+    state.last_started = r.value;
 }
 
 void open_records::end(std::uint64_t thread, const record& r) {
@@ -147,10 +154,10 @@ void open_records::end(std::uint64_t thread, const record& r) {
     ended_early_[r.value] = {thread, r, round_};
 }
 
-void open_records::enter_call(thread_state& at, const record& r) {
+void open_records::enter_call(thread_state& state, const record& r) {
     if (latest_call_ == 0 || is_later(r.value, latest_call_)) latest_call_ = r.value;
     const bool waits_only = r.name == 0 && waits(static_cast<api_class>(r.flags));
-    at.wait = waits_only ? r : record{};
+    state.wait = waits_only ? r : record{};
 }
 
 open_by_thread open_records::all() const {
@@ -158,9 +165,9 @@ open_by_thread open_records::all() const {
     const auto add = [&](std::uint64_t thread, const record& r) {
         if (r.kind != record_kind::none) out[thread].records.push_back(r);
     };
-    for (const auto& [thread, at] : threads_) {
-        for (const record& r : at.open) add(thread, r);
-        add(thread, at.wait);
+    for (const auto& [thread, state] : threads_) {
+        for (const record& r : state.open) add(thread, r);
+        add(thread, state.wait);
     }
     for (const auto& [id, range] : started_) {
         add(range.thread, range.start);
@@ -168,7 +175,7 @@ open_by_thread open_records::all() const {
     }
     for (const auto& [id, early] : ended_early_) add(early.thread, early.end);
     // Last, since what follows these window records belongs to no window.
-    for (const auto& [thread, at] : threads_) add(thread, at.observed_window);
+    for (const auto& [thread, state] : threads_) add(thread, state.observed_window);
     for (auto& [thread, open] : out) {
         if (const auto known = threads_.find(thread); known != threads_.end()) {
             open.next_number = known->second.next_number;

@@ -75,14 +75,14 @@ private:
         std::uint64_t round = 0;
     };
 
-    void visit(std::uint64_t thread, thread_state& at, const record& r);
-    static void open(thread_state& at, const record& r);
-    static void note_place(thread_state& at, const record& r);
-    static void close_range(thread_state& at, const record& r);
-    static void enter_window(thread_state& at, const record& r);
-    void start(std::uint64_t thread, thread_state& at, const record& r);
+    void visit(std::uint64_t thread, thread_state& state, const record& r);
+    static void open(thread_state& state, const record& r);
+    static void note_place(thread_state& state, const record& r);
+    static void close_range(thread_state& state, const record& r);
+    static void enter_window(thread_state& state, const record& r);
+    void start(std::uint64_t thread, thread_state& state, const record& r);
     void end(std::uint64_t thread, const record& r);
-    void enter_call(thread_state& at, const record& r);
+    void enter_call(thread_state& state, const record& r);
 
     std::unordered_map<std::uint64_t, thread_state> threads_;
     // Key: range id. Ids ascend, so beyond the limit the oldest range is removed.

@@ -44,17 +44,17 @@ void retention::begin_key_frame(std::uint64_t begin_ticks, std::uint64_t now_ns,
     for (const auto& [epoch, window] : windows_) out.window(window);
     for (const auto& [index, device] : devices_) out.gpu<device_record>({&device, 1});
     if (clock_.ticks != 0) out.clocks({&clock_, 1});
-    for (const auto& [thread, at] : open) out.open(thread, at.next_number, at.records);
+    for (const auto& [thread, state] : open) out.open(thread, state.next_number, state.records);
 }
 
 void retention::end_key_frame(capture_writer& out) { frames_.add(frame_ns_, frame_position_, out.position()); }
 
 // A text whose latest copy is before `position` is written again.
 void retention::write_texts_before(std::uint64_t position, capture_writer& out) {
-    for (auto& [key, at] : texts_) {
-        if (at.position >= position) continue;
-        at.position = out.position();
-        out.property(key, at.text);
+    for (auto& [key, kept] : texts_) {
+        if (kept.position >= position) continue;
+        kept.position = out.position();
+        out.property(key, kept.text);
     }
     out.flush();
 }

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/own_descriptor.hpp"
-#include "hooks/cupti/loaded_symbol.hpp"
+#include "hooks/loaded_symbol.hpp"
 
 #define PROF_TEXT_OF(x) #x
 #define PROF_NAME_OF(function) PROF_TEXT_OF(function)  // macros of cuda.h add versions: cuCtxPushCurrent_v2

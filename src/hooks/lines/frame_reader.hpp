@@ -64,10 +64,10 @@ public:
         if (layout_->has_frame_objects) {
             if (value_at<const void*>(object, python_type_offset) != symbols_->frame_type) return false;
             out.unit = value_at<std::int32_t>(object, layout_->instruction);
-        } else if (layout_->c_owner != 0 && value_at<std::uint8_t>(object, layout_->owner) == layout_->c_owner) {
+        } else if (layout_->c_owner != 0 && value_at<std::uint8_t>(object, layout_->owner) >= layout_->c_owner) {
             return true;
         }
-        out.code = value_at<const std::byte*>(object, layout_->code);
+        out.code = without_tag(value_at<std::uintptr_t>(object, layout_->code));
         if (!layout_->has_frame_objects) out.unit = unit_of(value_at<std::intptr_t>(object, layout_->instruction), out);
         return out.code != nullptr;
     }
@@ -85,6 +85,10 @@ private:
 
     const std::byte* read(const std::byte* address, std::size_t size) noexcept {
         return is_plausible_address(address) ? memory_->bytes(address, size) : nullptr;
+    }
+
+    const std::byte* without_tag(std::uintptr_t pointer) const noexcept {
+        return reinterpret_cast<const std::byte*>(pointer & ~std::uintptr_t{layout_->code_tag});
     }
 
     std::int32_t unit_of(std::intptr_t instruction, const frame_head& frame) const noexcept {

@@ -12,7 +12,7 @@ namespace prof {
 namespace {
 
 // Of CPython on 64-bit Linux, with the interpreter's lock.
-constexpr std::array<python_layout, 4> layouts = {{
+constexpr std::array<python_layout, 5> layouts = {{
     {.minor = 10,
      .lines = line_table_format::pairs,
      .has_frame_objects = true,
@@ -74,10 +74,26 @@ constexpr std::array<python_layout, 4> layouts = {{
      .line_table = 136,
      .instructions = 200,
      .ascii_text = 40,
-     .text = 56},
+     .text = 56,
+     .published = {.thread = 23, .frame = 29, .code = 35}},
+    {.minor = 14,
+     .frame = 72,
+     .thread_id = 152,
+     .previous = 8,
+     .code = 0,
+     .code_tag = 3,
+     .instruction = 56,
+     .owner = 74,
+     .c_owner = 3,
+     .file = 112,
+     .function = 128,
+     .first_line = 68,
+     .line_table = 136,
+     .instructions = 208,
+     .ascii_text = 40,
+     .text = 56,
+     .published = {.thread = 26, .frame = 32, .code = 40}},
 }};
-
-constexpr std::uint32_t first_with_published_layout = 13;
 
 template <typename TSymbol>
 void find(TSymbol& symbol, const char* name) noexcept {
@@ -107,18 +123,27 @@ const python_layout* python_layout_of(std::string_view version) noexcept {
 }
 
 bool has_published_layout(const python_layout& layout, const void* runtime) noexcept {
-    if (layout.minor < first_with_published_layout) return true;
+    if (layout.published.code == 0) return true;
     if (runtime == nullptr || std::memcmp(runtime, "xdebugpy", 8) != 0) return false;
-    // In words of 8 bytes, as the version 3.13 orders them.
-    constexpr std::size_t free_threaded = 2;
+    constexpr std::size_t version = 1, free_threaded = 2;
+    const auto [thread, frame, code] = layout.published;
     const std::pair<std::size_t, std::size_t> published[] = {
-        {23, layout.frame},       {24, layout.thread_id},  {29, layout.previous},     {30, layout.code},
-        {31, layout.instruction}, {33, layout.owner},      {35, layout.file},         {37, layout.function},
-        {38, layout.line_table},  {39, layout.first_line}, {43, layout.instructions},
+        {thread, layout.frame},
+        {thread + 1U, layout.thread_id},
+        {frame, layout.previous},
+        {frame + 1U, layout.code},
+        {frame + 2U, layout.instruction},
+        {frame + 4U, layout.owner},
+        {code, layout.file},
+        {code + 2U, layout.function},
+        {code + 3U, layout.line_table},
+        {code + 4U, layout.first_line},
+        {code + 8U, layout.instructions},
     };
-    std::array<std::uint64_t, 44> words{};
+    std::array<std::uint64_t, 49> words{};
     std::memcpy(words.data(), runtime, sizeof words);
-    if (words[free_threaded] != 0) return false;
+    // PY_VERSION_HEX
+    if (words[version] >> 16 != (3U << 8 | layout.minor) || words[free_threaded] != 0) return false;
     for (const auto& [word, offset] : published) {
         if (words[word] != offset) return false;
     }

@@ -23,9 +23,11 @@ struct python_layout {
     // Of a frame.
     std::uint16_t previous = 0;
     std::uint16_t code = 0;
+    std::uint8_t code_tag = 0;      // bits of the pointer to the code that are no part of its address
     std::uint16_t instruction = 0;  // a pointer into the code; with frame objects the number of the instruction
     std::uint16_t owner = 0;
-    std::uint8_t c_owner = 0;  // a value of `owner`: the frame stands for the interpreter's own C code. 0: none does
+    // From this value of `owner` on the frame stands for the interpreter's own C code. 0: none does.
+    std::uint8_t c_owner = 0;
     // Of a code object.
     std::uint16_t file = 0;
     std::uint16_t function = 0;
@@ -35,12 +37,20 @@ struct python_layout {
     // Of a str.
     std::uint16_t ascii_text = 0;  // where the text of an ASCII str is
     std::uint16_t text = 0;        // of another
+
+    // Where the interpreter publishes the offsets of its structs at the begin of _PyRuntime, in words of 8 bytes: the
+    // first that is read of a thread, a frame and a code object. 0: it does not.
+    struct {
+        std::uint8_t thread = 0;
+        std::uint8_t frame = 0;
+        std::uint8_t code = 0;
+    } published{};
 };
 
 // Null: this version is not known. "3.11.7 (main, ...)" as Py_GetVersion() has it.
 const python_layout* python_layout_of(std::string_view version) noexcept;
 
-// Whether the offsets that Python 3.13 publishes of itself are those of the layout.
+// Whether the offsets that Python publishes of itself, from 3.13 on, are those of the layout.
 bool has_published_layout(const python_layout& layout, const void* runtime) noexcept;
 
 // Python's functions and objects of which the reader needs the addresses. Null in a process without Python.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hooks/cupti/loaded_symbol.hpp"
+#include "hooks/loaded_symbol.hpp"
 
 #include <elf.h>
 #include <link.h>
@@ -99,11 +99,72 @@ void* find(const dl_phdr_info& object, const char* name) noexcept {
     return index == 0 ? nullptr : reinterpret_cast<void*>(object.dlpi_addr + in.symbols[index].st_value);
 }
 
-bool is_called(const dl_phdr_info& object, const char* file) noexcept {
+const char* file_name(const dl_phdr_info& object) noexcept {
     const char* const path = object.dlpi_name;
-    if (path == nullptr) return false;
+    if (path == nullptr) return "";
     const char* const slash = std::strrchr(path, '/');
-    return std::strcmp(slash == nullptr ? path : slash + 1, file) == 0;
+    return slash == nullptr ? path : slash + 1;
+}
+
+bool is_called(const dl_phdr_info& object, const char* file) noexcept {
+    return std::strcmp(file_name(object), file) == 0;
+}
+
+struct relocation_list {
+    const ElfW(Rela) * first = nullptr;
+    std::size_t bytes = 0;
+};
+
+constexpr bool is_import(std::uint32_t type) noexcept {
+#if defined(__x86_64__)
+    return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+#elif defined(__aarch64__)
+    return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+#else
+    return type != type;
+#endif
+}
+
+// Calls visit(address) for each entry that is bound to the function `name` of another object.
+template <typename TVisit>
+void for_each_import(const dl_phdr_info& object, const char* name, TVisit&& visit) noexcept {
+    const symbol_tables tables = tables_of(object);
+    if (tables.texts == nullptr || tables.symbols == nullptr) return;
+    relocation_list calls;
+    relocation_list data;
+    for (const ElfW(Dyn)* entry = dynamic_section(object); entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag == DT_JMPREL) set(calls.first, object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_PLTRELSZ) calls.bytes = entry->d_un.d_val;
+        if (entry->d_tag == DT_RELA) set(data.first, object, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_RELASZ) data.bytes = entry->d_un.d_val;
+    }
+    for (const relocation_list& list : {calls, data}) {
+        if (list.first == nullptr) continue;
+        for (std::size_t i = 0; i < list.bytes / sizeof(ElfW(Rela)); ++i) {
+            const ElfW(Rela)& relocation = list.first[i];
+            if (!is_import(static_cast<std::uint32_t>(ELF64_R_TYPE(relocation.r_info)))) continue;
+            const ElfW(Sym)& symbol = tables.symbols[ELF64_R_SYM(relocation.r_info)];
+            if (symbol.st_shndx == SHN_UNDEF && std::strcmp(tables.texts + symbol.st_name, name) == 0) {
+                visit(object.dlpi_addr + relocation.r_offset);
+            }
+        }
+    }
+}
+
+import_entry entry_at(const dl_phdr_info& object, ElfW(Addr) address) noexcept {
+    import_entry out{.place = reinterpret_cast<void**>(address)};
+    ElfW(Addr) end = object.dlpi_addr;
+    for (int i = 0; i < object.dlpi_phnum; ++i) {
+        const ElfW(Phdr)& part = object.dlpi_phdr[i];
+        const ElfW(Addr) begins = object.dlpi_addr + part.p_vaddr;
+        if (part.p_type == PT_LOAD && begins + part.p_memsz > end) end = begins + part.p_memsz;
+        if (part.p_type == PT_GNU_RELRO && address >= begins && address < begins + part.p_memsz) {
+            out.is_protected = true;
+        }
+    }
+    out.object_begin = reinterpret_cast<const void*>(object.dlpi_addr);
+    out.object_end = reinterpret_cast<const void*>(end);
+    return out;
 }
 
 }  // namespace
@@ -124,6 +185,42 @@ void* loaded_symbol(const char* file, const char* name) noexcept {
         },
         &wanted);
     return wanted.found;
+}
+
+void* first_loaded_symbol(const char* name) noexcept {
+    struct search {
+        const char* name;
+        void* found;
+    } wanted{name, nullptr};
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* data) {
+            auto& in = *static_cast<search*>(data);
+            in.found = find(*object, in.name);
+            return in.found != nullptr ? 1 : 0;
+        },
+        &wanted);
+    return wanted.found;
+}
+
+std::size_t find_imports(const char* file_prefix, const char* name, std::span<import_entry> out) noexcept {
+    struct search {
+        const char* prefix;
+        const char* name;
+        std::span<import_entry> out;
+        std::size_t count;
+    } wanted{file_prefix, name, out, 0};
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* data) {
+            auto& in = *static_cast<search*>(data);
+            if (std::strncmp(file_name(*object), in.prefix, std::strlen(in.prefix)) != 0) return 0;
+            for_each_import(*object, in.name, [&](ElfW(Addr) address) {
+                if (in.count < in.out.size()) in.out[in.count] = entry_at(*object, address);
+                ++in.count;
+            });
+            return 0;
+        },
+        &wanted);
+    return wanted.count;
 }
 
 }  // namespace prof
