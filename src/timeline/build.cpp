@@ -14,11 +14,13 @@
 #include "capture/recovery/recovery.hpp"
 #include "timeline/call_stacks.hpp"
 #include "timeline/captured_nodes.hpp"
+#include "timeline/collectives.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/count_drops.hpp"
 #include "timeline/graph_bodies.hpp"
 #include "timeline/labels.hpp"
 #include "timeline/last_step.hpp"
+#include "timeline/memory_order.hpp"
 #include "timeline/nearly_sorted.hpp"
 #include "timeline/one_id_a_name.hpp"
 #include "timeline/start_end.hpp"
@@ -156,6 +158,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
     start_end_events none;
     std::vector<stream_sync> no_syncs;
     stack_collector no_stacks;
+    collective_collector no_collectives;
     const parent_places parents = survey_runs(runs, out.work_parents.size()).parents;
     out.work_parents.resize(out.work_parents.size() + parents.size());
     std::optional<thread_walk> walk;
@@ -168,7 +171,8 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
         }
         if (!walk && !begins_section) continue;  // its beginning was lost
         uid = run.thread_uid;
-        if (!walk) walk.emplace(out, none, nodes, no_syncs, no_stacks, parents, clock, thread_of(out, uid));
+        if (!walk)
+            walk.emplace(out, none, nodes, no_syncs, no_stacks, no_collectives, parents, clock, thread_of(out, uid));
         for (const record& r : run.records) walk->visit(r);
         run.records = {};
     }
@@ -177,7 +181,7 @@ void walk_graph_context(timeline& out, std::vector<record_run>& runs, graph_node
 
 void walk_threads(timeline& out, capture_contents& contents, const name_doubles& doubles, const survey& found,
                   graph_node_events& nodes, std::vector<stream_sync>& syncs, stack_collector& stacks,
-                  const tick_clock& clock) {
+                  collective_collector& collectives, const tick_clock& clock) {
     sort_runs(contents.runs);
     start_end_events events;
     out.work_parents.resize(found.parents.size());
@@ -190,8 +194,9 @@ void walk_threads(timeline& out, capture_contents& contents, const name_doubles&
         const std::uint64_t uid = first->thread_uid;
         const auto last =
             std::find_if(first, contents.runs.end(), [&](const record_run& r) { return r.thread_uid != uid; });
-        threads.emplace_back(thread_walk{out, events, nodes, syncs, stacks, found.parents, clock, thread_of(out, uid)},
-                             contents, doubles, first, last);
+        threads.emplace_back(
+            thread_walk{out, events, nodes, syncs, stacks, collectives, found.parents, clock, thread_of(out, uid)},
+            contents, doubles, first, last);
         first = last;
     }
     walk_in_order_of_time(out, threads);
@@ -248,11 +253,18 @@ timeline build_timeline(capture_contents contents) {
     // The first that was written; later ones may be of before the recording, for the counter's rate.
     const std::optional<std::uint64_t> begin =
         contents.clocks.empty() ? std::nullopt : std::optional(contents.clocks.front().ticks);
+    const std::vector<clock_snapshot> snapshots = contents.clocks;
     const tick_clock clock{std::move(contents.clocks), contents.ticks, found.earliest_ticks,
                            contents.created_realtime_ns};
     if (!contents.runs.empty()) {
         out.quality.notes.insert(out.quality.notes.end(), clock.notes().begin(), clock.notes().end());
     }
+    for (const clock_snapshot& each : snapshots) {
+        if (each.monotonic_ns == 0 || each.monotonic_ns > INT64_MAX) continue;
+        out.monotonic.push_back({static_cast<std::int64_t>(each.monotonic_ns), clock.to_ns(each.ticks)});
+    }
+    std::sort(out.monotonic.begin(), out.monotonic.end(),
+              [](const monotonic_point& a, const monotonic_point& b) { return a.monotonic_ns < b.monotonic_ns; });
     out.start_ns = begin ? clock.to_ns(*begin) : clock.first_snapshot_ns();
     out.end_ns = clock.last_snapshot_ns();
     if (contents.begins) {
@@ -263,13 +275,15 @@ timeline build_timeline(capture_contents contents) {
     graph_node_events nodes;
     std::vector<stream_sync> syncs;
     stack_collector stacks;
-    walk_threads(out, contents, doubles, found, nodes, syncs, stacks, clock);
+    collective_collector collectives;
+    walk_threads(out, contents, doubles, found, nodes, syncs, stacks, collectives, clock);
     walk_graph_context(out, contents.graph_context, nodes, clock);
     nodes.sort();
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
     sort_by(out.marks, &timeline_mark::time_ns);
-    out.series = counters_of(out);
+    order_memory(out);
+    out.series = all_series_of(out);
     sort_by(out.api_calls, &timeline_api_call::start_ns);
     stacks.link(out);
     sort_by(out.capture_begins, &capture_begin::time_ns);
@@ -282,6 +296,9 @@ timeline build_timeline(capture_contents contents) {
     correlate(out, std::move(contents.work));
     link_graph_nodes(out, nodes);
     link_stream_waits(out, std::move(syncs));
+    collectives.link(out);
+    link_traced_collectives(out, std::move(contents.collectives));
+    find_nvtx_collectives(out);
     for (const gpu_op& op : out.ops) {
         include(out, op.start_ns);
         include(out, op.end_ns);

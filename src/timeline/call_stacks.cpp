@@ -50,7 +50,7 @@ void stack_collector::link(timeline& out) {
         if (call != npos) out.call_stacks.push_back({call, each.stack, each.role, each.position});
     }
     std::sort(out.call_stacks.begin(), out.call_stacks.end(), [](const call_stack& a, const call_stack& b) {
-        return std::tie(a.call, a.role) < std::tie(b.call, b.role);
+        return std::tie(a.call, a.role, a.position) < std::tie(b.call, b.role, b.position);
     });
     for (const auto& [start_ns, r, thread] : accounts_) {
         const std::uint32_t call = call_of(start_ns, r.value, thread);
@@ -113,13 +113,20 @@ const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept 
     return out;
 }
 
+std::span<const call_stack> stacks_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept {
+    const auto is_before = [](const call_stack& each, const std::tuple<std::uint32_t, stack_role>& wanted) {
+        return std::tuple{each.call, each.role} < wanted;
+    };
+    const auto first =
+        std::lower_bound(data.call_stacks.begin(), data.call_stacks.end(), std::tuple{call, role}, is_before);
+    auto end = first;
+    while (end != data.call_stacks.end() && end->call == call && end->role == role) ++end;
+    return {first, end};
+}
+
 const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept {
-    const auto found = std::lower_bound(data.call_stacks.begin(), data.call_stacks.end(), std::tuple{call, role},
-                                        [](const call_stack& each, const auto& wanted) {
-                                            return std::tuple{each.call, each.role} < wanted;
-                                        });
-    const bool is_there = found != data.call_stacks.end() && found->call == call && found->role == role;
-    return is_there ? &*found : nullptr;
+    const std::span<const call_stack> found = stacks_of_call(data, call, role);
+    return found.empty() ? nullptr : &found.front();
 }
 
 const call_account* account_of_call(const timeline& data, std::uint32_t call) noexcept {

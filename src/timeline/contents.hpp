@@ -24,6 +24,7 @@
 #include "timeline/matrix_calls.hpp"
 #include "timeline/reading_thread.hpp"
 #include "timeline/record_run.hpp"
+#include "timeline/traced_collective.hpp"
 
 namespace prof {
 
@@ -44,7 +45,8 @@ struct capture_contents : gpu_records {
     // The key frame with which the capture begins, if the part before it was trimmed; and the number of key frames.
     std::optional<format::key_frame_entry> begins;
     std::uint64_t key_frames = 0;
-    matrix_calls multiplications;  // with the threads' uids in place of their indexes
+    std::vector<traced_collective> collectives;  // of a trace
+    matrix_calls multiplications;                // with the threads' uids in place of their indexes
     capture_damage damage;
     std::vector<std::string> warnings;  // become timeline_quality::damage and ::notes
     std::vector<std::string> notes;

@@ -8,6 +8,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "timeline/collectives.hpp"
+
 namespace prof {
 void grow_domains(timeline& out, std::uint64_t index) {
     while (out.domains.size() <= index) {
@@ -35,6 +37,9 @@ void take_labels(timeline& out, const std::vector<label>& labels) {
                 break;
             case label_kind::stream:
                 out.stream_names[l.key] = l.name;
+                break;
+            case label_kind::communicator:
+                take_communicator(out, l.key, out.name(l.name));
                 break;
             case label_kind::none:
                 break;

@@ -11,6 +11,7 @@ namespace prof {
 
 enum class series_source : std::uint8_t {
     counter,  // PROF_COUNTER, prof_counter, or a counter of torch.profiler's trace
+    memory,   // bytes that PyTorch's allocator has given out, or holds
 };
 
 struct series_sample {

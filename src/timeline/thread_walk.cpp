@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "record/label.hpp"
+#include "record/memory.hpp"
+#include "record/record_traits.hpp"
 
 namespace prof {
 namespace {
@@ -39,8 +41,8 @@ bool has_operator_namespace(std::string_view name) noexcept {
 }  // namespace
 
 thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes,
-                         std::vector<stream_sync>& syncs, stack_collector& stacks, const parent_places& parents,
-                         const tick_clock& clock, std::uint32_t thread)
+                         std::vector<stream_sync>& syncs, stack_collector& stacks, collective_collector& collectives,
+                         const parent_places& parents, const tick_clock& clock, std::uint32_t thread)
     : out_(&out),
       events_(&events),
       nodes_(&nodes),
@@ -50,6 +52,7 @@ thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_eve
       thread_(thread),
       open_(out.open_nodes),
       torch_open_(out.torch_nodes),
+      collectives_(collectives, thread),
       stack_(stacks) {
     has_operators_ = out.property("pytorch") == "ops" || !out.property("modules").empty();
 }
@@ -115,12 +118,23 @@ void thread_walk::visit(const record& r, std::int64_t ns) {
         case record_kind::thread_time:
             if (!outside_windows_) stack_.add_account(r, thread_, now_ns_);
             break;
+        case record_kind::collective_call:
+        case record_kind::collective_launch:
+        case record_kind::collective_work:
+            if (!outside_windows_) collectives_.add(r, now_ns_);
+            break;
+        case record_kind::memory_block:
+        case record_kind::memory_totals:
+        case record_kind::out_of_memory:
+            if (!outside_windows_) add_memory(r);
+            break;
         case record_kind::graph_node_gone:
         case record_kind::none:
             break;
     }
     entered_ = r.kind == record_kind::api_enter ? r.value : 0;
     if (r.kind != record_kind::range_start) last_started_ = npos;
+    if (traits_of(r.kind).role != record_role::memory) latest_memory_ = npos;
 }
 
 std::uint32_t thread_walk::add_range(const record& r, range_style style) {
@@ -325,6 +339,10 @@ void thread_walk::enter_api(const record& r) {
     }
     call.torch_open = torch_open_.head();
     if (r.domain <= static_cast<std::uint16_t>(api_domain::runtime)) call.domain = static_cast<api_domain>(r.domain);
+    if (collectives_.is_used() || !out_->communicators.empty()) {
+        const bool is_launch = call.kind == api_class::launch;
+        collectives_.enter_call(call, is_launch && r.name != 0 && is_of_nccl(r.name), is_launch && r.name == 0);
+    }
     if (r.color != 0) nodes_->launches.push_back({now_ns_, r.value, r.color});
     // A call that does not return (one left by longjmp) stays until a call around it returns.
     constexpr std::size_t most_open_calls = 16;
@@ -334,12 +352,48 @@ void thread_walk::enter_api(const record& r) {
     out_->api_calls.push_back(call);
 }
 
+bool thread_walk::is_of_nccl(std::uint32_t symbol) {
+    const auto [known, is_new] = nccl_symbols_.try_emplace(symbol, false);
+    if (is_new) known->second = out_->name(symbol).find("nccl") != std::string_view::npos;
+    return known->second;
+}
+
 void thread_walk::add_sync(const record& r) {
     const auto kind = static_cast<sync_kind>(r.flags);
     if (r.flags > static_cast<std::uint8_t>(sync_kind::host_stream)) return;
     const bool is_host = kind == sync_kind::host_event || kind == sync_kind::host_stream;
     if (is_host && entered_ == 0) return;  // the record of its call was lost
     syncs_->push_back({now_ns_, r.value, synced_stream(r), is_host ? entered_ : 0, thread_, calls_, kind});
+}
+
+void thread_walk::add_memory(const record& r) {
+    if (r.kind == record_kind::memory_totals) {
+        if (latest_memory_ == npos) return;
+        memory_event& of = out_->memory[latest_memory_];
+        of.allocated = r.value;
+        of.reserved = whole(r.name, r.color);
+        of.has_totals = true;
+        latest_memory_ = npos;
+        return;
+    }
+    const memory_change change = unpacked(r);
+    const bool is_failure = r.kind == record_kind::out_of_memory;
+    const bool totals_follow = is_failure || (r.flags & memory_totals_follow) != 0;
+    latest_memory_ = totals_follow ? static_cast<std::uint32_t>(out_->memory.size()) : npos;
+    out_->memory.push_back({.time_ns = now_ns_,
+                            .address = is_failure ? 0 : change.address,
+                            .bytes = is_failure ? r.value : change.bytes,
+                            .allocated = totals_follow ? 0 : change.allocated,
+                            .reserved = totals_follow ? 0 : change.reserved,
+                            .thread = thread_,
+                            .open = open_.head(),
+                            .torch_open = torch_open_.head(),
+                            .works_for = works_for(),
+                            .device = r.domain,
+                            .kind = is_failure        ? memory_kind::failed
+                                    : change.is_freed ? memory_kind::freed
+                                                      : memory_kind::allocated,
+                            .has_totals = !totals_follow});
 }
 
 // The next record is that of the call.
@@ -374,6 +428,7 @@ void thread_walk::add_graph_node(const record& r) {
                                  .outside_windows = outside_windows_});
     latest_node_ = static_cast<std::uint32_t>(out_->graph_nodes.size() - 1);
     latest_node_id_ = r.value;
+    collectives_.add_node(latest_node_);
     if (!open_calls_.empty()) out_->api_calls[open_calls_.back()].is_captured = true;
 }
 
@@ -431,6 +486,7 @@ void thread_walk::forget_open() noexcept {
     set_aside_.clear();
     last_started_ = npos;
     open_calls_.clear();
+    collectives_.forget();
 }
 
 void thread_walk::finish() {

@@ -14,6 +14,7 @@
 #include "record/record.hpp"
 #include "timeline/call_stacks.hpp"
 #include "timeline/captured_nodes.hpp"
+#include "timeline/collectives.hpp"
 #include "timeline/open_stack.hpp"
 #include "timeline/start_end.hpp"
 #include "timeline/stream_waits.hpp"
@@ -44,11 +45,12 @@ using parent_places = std::unordered_map<std::uint64_t, std::uint32_t>;
 
 class thread_walk {
 public:
-    // Adds everything to `out`, `events`, `nodes`, `syncs` and `stacks`; `thread` is the thread's index in out.threads.
-    // Fills the elements of out.work_parents that this thread's records define. REQUIRES: out.work_parents has room for
-    // all of `parents`.
+    // Adds everything to `out`, `events`, `nodes`, `syncs`, `stacks` and `collectives`; `thread` is the thread's index
+    // in out.threads. Fills the elements of out.work_parents that this thread's records define. REQUIRES:
+    // out.work_parents has room for all of `parents`.
     thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, std::vector<stream_sync>& syncs,
-                stack_collector& stacks, const parent_places& parents, const tick_clock& clock, std::uint32_t thread);
+                stack_collector& stacks, collective_collector& collectives, const parent_places& parents,
+                const tick_clock& clock, std::uint32_t thread);
 
     // The time of the thread's next record. Never decreases.
     std::int64_t time_of(const record& next) noexcept { return std::max(now_ns_, clock_->to_ns(next.ticks, at_)); }
@@ -96,8 +98,10 @@ private:
     void add_mark(const record& r);
     void enter_api(const record& r);
     void exit_api(const record& r);
+    bool is_of_nccl(std::uint32_t symbol);
     void add_sync(const record& r);
     void finish_stack();
+    void add_memory(const record& r);
     void add_graph_node(const record& r);
     void note_parent(const record& r);
     void begin_adoption(const record& r);
@@ -138,8 +142,11 @@ private:
     std::uint64_t latest_node_id_ = 0;
     std::uint32_t calls_ = 0;    // number of calls
     std::uint64_t entered_ = 0;  // the correlation of the api_enter just visited; 0: another record
+    collective_walk collectives_;
+    std::unordered_map<std::uint32_t, bool> nccl_symbols_;  // by name: whether the kernel is NCCL's
     stack_walk stack_;
     std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
+    std::uint32_t latest_memory_ = npos;     // index into memory: the event of the record before, which totals follow
     walk_counts counts_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timeline/timeline.hpp"
 
+#include <array>
 #include <bit>
 #include <map>
 #include <string_view>
@@ -63,6 +64,34 @@ std::vector<timeline_series> counters_of(const timeline& data) {
     std::vector<timeline_series> out;
     out.reserve(by_name.size());
     for (auto& [name, samples] : by_name) out.push_back({.name = std::string(name), .samples = std::move(samples)});
+    return out;
+}
+
+std::vector<timeline_series> memory_series_of(const timeline& data) {
+    std::map<std::uint16_t, std::array<timeline_series, 2>> by_device;
+    for (const memory_event& event : data.memory) {
+        if (!event.has_totals) continue;
+        auto& [allocated, reserved] = by_device[event.device];
+        allocated.samples.push_back({event.time_ns, static_cast<double>(event.allocated)});
+        if (reserved.samples.empty() || reserved.samples.back().value != static_cast<double>(event.reserved)) {
+            reserved.samples.push_back({event.time_ns, static_cast<double>(event.reserved)});
+        }
+    }
+    std::vector<timeline_series> out;
+    for (auto& [device, pair] : by_device) {
+        for (timeline_series& series : pair) {
+            series.name = &series == &pair.front() ? "allocated" : "reserved";
+            series.source = series_source::memory;
+            series.device = device & 0xFFU;
+            out.push_back(std::move(series));
+        }
+    }
+    return out;
+}
+
+std::vector<timeline_series> all_series_of(const timeline& data) {
+    std::vector<timeline_series> out = counters_of(data);
+    for (timeline_series& series : memory_series_of(data)) out.push_back(std::move(series));
     return out;
 }
 

@@ -23,6 +23,7 @@
 #include "record/drop.hpp"
 #include "record/gpu_record.hpp"
 #include "record/record.hpp"
+#include "timeline/collective_call.hpp"
 #include "timeline/matrix_calls.hpp"
 #include "timeline/series.hpp"
 
@@ -98,6 +99,10 @@ struct timeline;
 std::optional<double> counter_value(const timeline& data, const timeline_mark& mark);
 // The series of all such marks, by name. Linear in the marks.
 std::vector<timeline_series> counters_of(const timeline& data);
+// Bytes allocated and reserved, of each device that has memory events. Linear in these.
+std::vector<timeline_series> memory_series_of(const timeline& data);
+// Both.
+std::vector<timeline_series> all_series_of(const timeline& data);
 
 // The push/pop ranges that are open on a thread at one moment, latest opened first, as a persistent list. Pushing adds
 // a node on top. Popping another domain's range from the middle rebuilds the nodes above it.
@@ -240,6 +245,24 @@ struct call_account {
     std::uint16_t waited = 0;      // for a CPU; the rest it was blocked
 };
 
+// A block of GPU memory that an allocator gave to the program, or that came back (record/memory.hpp).
+enum class memory_kind : std::uint8_t { allocated, freed, failed };
+struct memory_event {
+    std::int64_t time_ns = 0;
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;      // of the block; of `failed` what was asked for
+    std::uint64_t allocated = 0;  // of the device, afterwards
+    std::uint64_t reserved = 0;
+    std::uint32_t thread = npos;
+    std::uint32_t open = npos;        // index into open_nodes: what was open on its thread
+    std::uint32_t torch_open = npos;  // index into torch_nodes
+    std::uint32_t works_for = npos;   // as in timeline_api_call
+    std::uint16_t device = 0;         // packed_device()
+    memory_kind kind = memory_kind::allocated;
+    bool has_totals = true;  // else the record that had them was lost
+};
+static_assert(sizeof(memory_event) == 64);
+
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
 struct timeline_window {
     std::int64_t start_ns = 0;
@@ -289,6 +312,12 @@ struct timeline_quality {
     std::vector<std::string> notes;                  // one line each, to be shown to the user
 };
 
+// One moment on both clocks.
+struct monotonic_point {
+    std::int64_t monotonic_ns = 0;  // CLOCK_MONOTONIC
+    std::int64_t ns = 0;
+};
+
 struct timeline {
     std::map<std::string, std::string>
         properties;  // pid, hostname, rank, command, … (docs/reference/capture-format.md)
@@ -300,6 +329,7 @@ struct timeline {
     std::vector<timeline_range> ranges;                               // by start_ns; a parent comes before its children
     std::vector<timeline_mark> marks;                                 // by time_ns; counters, too
     std::vector<timeline_series> series;                              // by source and name
+    std::vector<memory_event> memory;                                 // by time_ns; a device's in their order
     std::vector<open_node> open_nodes;
     std::vector<work_parent> work_parents;
     // Of ranges from PyTorch's observer: one node each, on top of the observer's other open ranges.
@@ -319,11 +349,14 @@ struct timeline {
     std::vector<host_wait> host_waits;          // by call
     std::vector<code_line> code_lines;
     std::vector<code_stack> code_stacks;
-    std::vector<call_stack> call_stacks;      // by call; at most one of each role
+    std::vector<call_stack> call_stacks;      // by call, role and position
     std::vector<call_account> call_accounts;  // by call
+    std::vector<timeline_communicator> communicators;
+    std::vector<collective_call> collectives;  // by time_ns
     std::vector<device_record> devices;
-    std::vector<timeline_window> windows;  // by start_ns; at least one
-    matrix_calls multiplications;          // of a trace of torch.profiler; a part of a timeline has none
+    std::vector<monotonic_point> monotonic;  // by time; a part of a timeline, and a trace, have none
+    std::vector<timeline_window> windows;    // by start_ns; at least one
+    matrix_calls multiplications;            // of a trace of torch.profiler; a part of a timeline has none
     timeline_quality quality;
     std::int64_t start_ns = 0;  // the capture's first and last moment
     std::int64_t end_ns = 0;
@@ -355,7 +388,9 @@ const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept;
 // Of the program's own code the outermost frame from which it calls a library's: of a training loop, where that calls
 // the model. Without library code between them, and without own code, as own_line().
 const code_line* outer_line(const timeline& data, std::uint32_t stack) noexcept;
-// Null: there is none. Logarithmic.
+// Logarithmic.
+std::span<const call_stack> stacks_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
+// The first of them. Null: there is none.
 const call_stack* stack_of_call(const timeline& data, std::uint32_t call, stack_role role) noexcept;
 const call_account* account_of_call(const timeline& data, std::uint32_t call) noexcept;
 

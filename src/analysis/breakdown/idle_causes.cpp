@@ -189,7 +189,7 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
             return;
         }
         if (by.home == by.thread) {
-            in_no_call(by, own.start_ns, own.end_ns, own.whole_ns);
+            in_no_call(by, own.start_ns, own.end_ns, own.whole_ns, by.thread);
             return;
         }
         host_.for_each_call(by.home, own.start_ns, own.end_ns, [&](const host_activity::stretch& at_home) {
@@ -197,13 +197,15 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
                 add(at_home.start_ns, at_home.end_ns, cause_of_call(at_home.call), at_home.call,
                     host_.range_at(by.thread, by.home, data_.api_calls[at_home.call].start_ns));
             } else {
-                in_no_call(by, at_home.start_ns, at_home.end_ns, std::min(own.whole_ns, at_home.whole_ns));
+                in_no_call(by, at_home.start_ns, at_home.end_ns, std::min(own.whole_ns, at_home.whole_ns),
+                           own.whole_ns <= at_home.whole_ns ? by.thread : by.home);
             }
         });
     });
 }
 
-void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns) {
+void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns,
+                             std::uint32_t thread) {
     const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
         const std::uint32_t place = place_of(range);
         const bool is_scattered = to_ns - from_ns <= longest_scattered_ns && launching_.contains(place);
@@ -212,7 +214,7 @@ void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_
         if (where_.kind(place) == place_kind::loader) cause = idle_cause::loader;
         if (where_.kind(place) == place_kind::compiler) cause = idle_cause::compiling;
         if (captures(by, start_ns)) cause = idle_cause::capturing;
-        add(start_ns, end_ns, cause, npos, range);
+        add(start_ns, end_ns, cause, npos, range, thread);
     };
     host_.for_each_range(by.thread, by.home, from_ns, to_ns, add_at);
 }
@@ -243,9 +245,9 @@ bool idle_causes::another_gpu_ended(const idle_gap& gap) const {
 }
 
 void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call,
-                      std::uint32_t range) {
+                      std::uint32_t range, std::uint32_t thread) {
     if (cause == idle_cause::capturing) call = npos;  // whatever is captured
-    if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, range, place_of(range)});
+    if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, range, place_of(range), thread});
 }
 
 idle_cause idle_causes::cause_of_call(std::uint32_t call) const {

@@ -65,9 +65,10 @@ struct idle_piece {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     idle_cause cause = idle_cause::unknown;
-    std::uint32_t call = npos;   // in which the host was; index into api_calls
-    std::uint32_t range = npos;  // the innermost in which the host was
-    std::uint32_t place = 0;     // its place (code_places.hpp)
+    std::uint32_t call = npos;    // in which the host was; index into api_calls
+    std::uint32_t range = npos;   // the innermost in which the host was
+    std::uint32_t place = 0;      // its place (code_places.hpp)
+    std::uint32_t thread = npos;  // of time in no call: whose code that is
 };
 
 class idle_causes {
@@ -100,9 +101,11 @@ private:
     actors who(const idle_gap& gap) const;
     void divide(const idle_gap& gap);
     void before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns);
-    void in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns);
+    void in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns,
+                    std::uint32_t thread);
     void after_launch(const idle_gap& gap, std::int64_t from_ns);
-    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t range);
+    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t range,
+             std::uint32_t thread = npos);
     bool captures(const actors& by, std::int64_t ns) const;
     bool copies_pageable(std::uint32_t call) const;
     std::uint32_t place_of(std::uint32_t range) const { return range == npos ? 0 : where_.of(range); }

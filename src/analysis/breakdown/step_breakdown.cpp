@@ -62,6 +62,7 @@ public:
     }
 
     breakdown_row row;
+    thread_states did{};
 
 private:
     std::vector<std::pair<std::uint32_t, std::int64_t>> samples_;  // step and its time
@@ -78,7 +79,8 @@ public:
           class_of_(data),
           host_(data, att),
           where_(data, att, of),
-          causes_(data, att, host_, where_, of) {}
+          causes_(data, att, host_, where_, of),
+          accounts_(data) {}
 
     void run(step_breakdown& out) {
         const std::set<std::uint32_t> devices = devices_of(data_);
@@ -156,6 +158,9 @@ private:
                                    ++row.row.pieces;
                                    row.row.longest_ns = std::max(row.row.longest_ns, ns);
                                    if (after_wait) row.row.after_wait_ns += ns;
+                                   if (piece.cause == idle_cause::host_code) {
+                                       accounts_.add(piece.thread, from_ns, to_ns, row.did);
+                                   }
                                });
         });
     }
@@ -195,14 +200,18 @@ private:
 
     void finish(step_breakdown& out) {
         std::vector<row_builder*> builders;
+        thread_states did;
         for (auto& [key, row] : rows_) {
             row.merge_samples();
             row.summarize(steps_.size());
+            row.row.did = shares_of(row.did, data_);
+            did.add(row.did);
             builders.push_back(&row);
         }
         std::stable_sort(builders.begin(), builders.end(), [](const row_builder* a, const row_builder* b) {
             return std::pair(a->row.use, -a->row.total_ns) < std::pair(b->row.use, -b->row.total_ns);
         });
+        out.did = shares_of(did, data_);
         find_slow(builders, out);
         for (row_builder* const builder : builders) out.rows.push_back(std::move(builder->row));
     }
@@ -246,6 +255,7 @@ private:
     host_activity host_;
     code_places where_;
     idle_causes causes_;
+    thread_accounts accounts_;
     std::map<row_key, row_builder> rows_;
     struct known_row {
         row_key key;

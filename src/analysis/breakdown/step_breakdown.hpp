@@ -16,6 +16,7 @@
 
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
+#include "analysis/breakdown/thread_states.hpp"
 #include "analysis/selection/step_scope.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "timeline/timeline.hpp"
@@ -41,6 +42,7 @@ struct breakdown_row {
     double median_ns = 0;
     std::int64_t min_ns = 0;
     std::int64_t max_ns = 0;
+    thread_shares did{};  // of idle time in host code: what the thread did
 };
 
 // A step that is longer than the others.
@@ -61,6 +63,7 @@ struct step_breakdown {
     double step_median_ns = 0;
     std::int64_t step_min_ns = 0;
     std::int64_t step_max_ns = 0;
+    thread_shares did;                // of all idle time in host code
     std::vector<breakdown_row> rows;  // by use, then largest first
     std::vector<slow_step> slow;      // longest first, at most most_slow_steps, or as many as were asked for
     std::uint64_t slow_count = 0;     // how many there are

@@ -52,7 +52,11 @@ std::string_view to_string(kernel_purpose value) noexcept {
 }
 
 std::string_view shown_purpose(kernel_purpose value) noexcept {
-    return value == kernel_purpose::matrix ? "matrix products" : to_string(value);
+    if (value == kernel_purpose::matrix) return "matrix products";
+    // The phase `optimizer` has other kernels, too, and other phases have such ones; a part of a step has of
+    // communication what nothing computes beside.
+    if (value == kernel_purpose::communication) return "communication kernels";
+    return value == kernel_purpose::optimizer ? "multi-tensor" : to_string(value);
 }
 
 kernel_purpose purpose_of(std::string_view symbol, op_class kind) {

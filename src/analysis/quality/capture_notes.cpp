@@ -143,6 +143,7 @@ constexpr notice notices[] = {
     {"cupti_notice", note_weight::warning},
     {"cuda_graphs_notice", note_weight::detail},
     {"lines_notice", note_weight::detail},
+    {"nccl_notice", note_weight::detail},
     {"device_launches_notice", note_weight::warning},
     {"disk_notice", note_weight::warning},
     {"windows_notice", note_weight::warning},

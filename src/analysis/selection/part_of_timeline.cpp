@@ -148,6 +148,13 @@ private:
             if (kept_.calls[each.call] != 0)
                 out_.call_stacks.push_back({call_[each.call], each.stack, each.role, each.position});
         }
+        out_.communicators = whole_.communicators;
+        for (const collective_call& each : whole_.collectives) {
+            collective_call copy = each;
+            copy.call = at(call_, each.call);
+            copy.op = at(op_, each.op);
+            if (copy.call != npos || copy.op != npos) out_.collectives.push_back(copy);
+        }
         for (const call_account& each : whole_.call_accounts) {
             if (kept_.calls[each.call] == 0) continue;
             out_.call_accounts.push_back(each);
@@ -159,7 +166,13 @@ private:
         for (std::size_t i = 0; i < whole_.marks.size(); ++i) {
             if (kept_.marks[i] != 0) out_.marks.push_back(whole_.marks[i]);
         }
-        out_.series = counters_of(out_);
+        for (const memory_event& each : whole_.memory) {
+            if (times_ != nullptr && !times_->contains(each.time_ns)) continue;
+            memory_event& copy = out_.memory.emplace_back(each);
+            copy.open = at(open_.below, each.open);
+            copy.torch_open = at(torch_.below, each.torch_open);
+        }
+        out_.series = all_series_of(out_);
     }
 
     void copy_ops() {
@@ -271,9 +284,11 @@ private:
             of.end_ns = inside->end_ns;
         }
         if (out_.windows.empty()) {
-            out_.windows.push_back({.start_ns = times_->list().front().start_ns,
-                                    .end_ns = times_->list().back().end_ns,
-                                    .epoch = whole_.windows.front().epoch});
+            timeline_window& of = out_.windows.emplace_back();
+            if (!whole_.windows.empty()) of.epoch = whole_.windows.front().epoch;
+            // Steps of a damaged trace may have no length.
+            of.start_ns = times_->is_empty() ? whole_.start_ns : times_->list().front().start_ns;
+            of.end_ns = times_->is_empty() ? whole_.start_ns : times_->list().back().end_ns;
         }
         out_.start_ns = out_.windows.front().start_ns;
         out_.end_ns = out_.windows.back().end_ns;

@@ -276,6 +276,19 @@ private:
             const std::uint32_t waits_for = ops_.place_of(wait.waits_for);
             if (waits_for != npos) out_.stream_waits.push_back({ops_.place_of(wait.op), waits_for});
         });
+        copy_collectives();
+    }
+
+    // Those whose call or kernel is there.
+    void copy_collectives() {
+        out_.communicators = whole_.communicators;
+        for (const collective_call& each : whole_.collectives) {
+            collective_call copy = each;
+            if (each.call != npos) copy.call = calls_.place_of(each.call);
+            if (each.op != npos) copy.op = ops_.place_of(each.op);
+            if (copy.call == npos && copy.op == npos) continue;
+            out_.collectives.push_back(copy);
+        }
     }
 
     template <typename TEntity, typename TChange>

@@ -218,7 +218,9 @@ private:
             // The program's range around a phase that has its name is the same call.
             const std::uint32_t around = att_.parent[i];
             if (is_range(around) && rows_.on_host(around, range.start_ns).row == found.row) continue;
-            ++at(found.row).calls;
+            step_table_row& row = at(found.row);
+            ++row.calls;
+            row.first_ns = std::min(row.first_ns, range.start_ns);
         }
     }
 

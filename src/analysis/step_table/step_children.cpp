@@ -31,10 +31,15 @@ void step_children::add_busy(const step_rows::found_row& row, std::uint32_t op, 
 }
 
 void step_children::count_call(const step_rows::found_row& row, std::uint32_t range) {
+    const auto count = [&](std::uint32_t at) {
+        step_table_row& own = children_[at].own;
+        ++own.calls;
+        own.first_ns = std::min(own.first_ns, data_.ranges[range].start_ns);
+    };
     if (data_.ranges[range].is_module) {
-        ++children_[module_child(row.row, {made_in::module, range})].own.calls;
+        count(module_child(row.row, {made_in::module, range}));
     } else if (tree_.node_of(range) != npos && !continues_phase(data_, data_.ranges[range])) {
-        ++children_[range_child(row, tree_.node_of(range))].own.calls;
+        count(range_child(row, tree_.node_of(range)));
     }
 }
 
@@ -160,6 +165,7 @@ step_table_row step_children::made(std::uint32_t at) {
     own.name.clear();
     own.kind = step_row_kind::own;
     own.calls = 0;
+    own.first_ns = INT64_MAX;
     const auto has_time = [](const step_table_row& row) { return row.busy_ns() != 0 || row.cpu_ns != 0; };
     for (const std::uint32_t inside : children_[at].inside) {
         step_table_row made_row = made(inside);

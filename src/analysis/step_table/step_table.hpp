@@ -48,6 +48,7 @@ struct step_table_row {
     std::uint64_t calls = 0;                           // how often it began in the steps; 0 if that is not known
     std::int64_t cpu_ns = 0;                           // how long the steps' thread was in it
     std::int64_t wait_ns = 0;                          // of that, in calls that wait for the GPU or for a copy
+    std::int64_t first_ns = INT64_MAX;                 // when the first of these calls began; INT64_MAX: not known
     std::vector<step_table_row> children{};  // largest first, `own` among them. Their busy times, by use, add up to ns
 
     std::int64_t of(step_column use) const noexcept { return ns[static_cast<std::size_t>(use)]; }

@@ -382,6 +382,10 @@ void trace_contents::add_kernel(const trace_event& event) {
     std::copy_n(event.args.grid, 3, kernel.grid);
     std::copy_n(event.args.block, 3, kernel.block);
     std::copy_n(event.args.cluster, 3, kernel.cluster);
+    if (event.args.collective && !event.args.collective->name.empty() && kernel.correlation != 0) {
+        out_.collectives.push_back(read_collective(*event.args.collective));
+        out_.collectives.back().correlation = kernel.correlation;
+    }
 }
 
 void trace_contents::add_transfer(const trace_event& event) {

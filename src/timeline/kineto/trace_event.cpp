@@ -157,6 +157,11 @@ void take_row(json_scanner& in, std::int64_t& out, std::string* text) {
     if (text != nullptr) *text = number ? row.substr(0, last) : row;
 }
 
+collective_arguments& collective_of(trace_args& args) {
+    if (!args.collective) args.collective.emplace();
+    return *args.collective;
+}
+
 using take_arg = void (*)(json_scanner&, trace_args&);
 
 const std::unordered_map<std::string_view, take_arg>& known_args() {
@@ -201,18 +206,30 @@ const std::unordered_map<std::string_view, take_arg>& known_args() {
         {"value", [](json_scanner& in, trace_args& a) { take_scalar(in, a.payload); }},
         {"name", [](json_scanner& in, trace_args& a) { take_text(in, a.name); }},
         {"domain", [](json_scanner& in, trace_args& a) { take_text(in, a.domain); }},
+        {"Collective name", [](json_scanner& in, trace_args& a) { take_text(in, collective_of(a).name); }},
+        {"Process Group Name", [](json_scanner& in, trace_args& a) { take_scalar(in, collective_of(a).group); }},
+        {"dtype", [](json_scanner& in, trace_args& a) { take_text(in, collective_of(a).type); }},
+        {"communicator", [](json_scanner& in, trace_args& a) { take_text(in, collective_of(a).communicator); }},
+        {"algorithm", [](json_scanner& in, trace_args& a) { take_text(in, collective_of(a).algorithm); }},
+        {"protocol", [](json_scanner& in, trace_args& a) { take_text(in, collective_of(a).protocol); }},
+        {"Seq", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).sequence); }},
+        {"In msg nelems", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).in_count); }},
+        {"Out msg nelems", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).out_count); }},
+        {"Group size", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).ranks); }},
+        {"Rank", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).rank); }},
+        {"Src Rank", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).source); }},
+        {"Dst Rank", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).destination); }},
+        {"root", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).root); }},
+        {"channels", [](json_scanner& in, trace_args& a) { take(in, collective_of(a).channels); }},
         {"Input Dims",
-         [](json_scanner& in, trace_args& a) {
-             take_inputs(in, a, [&](operator_argument& of) { take_dims(in, of.dims); });
-         }},
+         [](json_scanner& in,
+            trace_args& a) { take_inputs(in, a, [&](operator_argument& of) { take_dims(in, of.dims); }); }},
         {"Input type",
-         [](json_scanner& in, trace_args& a) {
-             take_inputs(in, a, [&](operator_argument& of) { take_value(in, of.type); });
-         }},
+         [](json_scanner& in,
+            trace_args& a) { take_inputs(in, a, [&](operator_argument& of) { take_value(in, of.type); }); }},
         {"Concrete Inputs",
-         [](json_scanner& in, trace_args& a) {
-             take_inputs(in, a, [&](operator_argument& of) { take_value(in, of.value); });
-         }},
+         [](json_scanner& in,
+            trace_args& a) { take_inputs(in, a, [&](operator_argument& of) { take_value(in, of.value); }); }},
         {"call", [](json_scanner& in, trace_args& a) { take_text(in, a.call); }},
         {"kernel", [](json_scanner& in, trace_args& a) { take_text(in, a.kernel); }},
     };

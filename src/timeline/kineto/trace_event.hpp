@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "timeline/kineto/json_scanner.hpp"
+#include "timeline/kineto/trace_collectives.hpp"
 #include "timeline/matrix_calls.hpp"
 
 namespace prof {
@@ -77,6 +78,7 @@ struct trace_args {
     // Of an operator that multiplies matrices, if its name came before its arguments; of others nothing.
     std::optional<matrix_operator> multiplies;
     std::vector<operator_argument> inputs;
+    std::optional<collective_arguments> collective;
 };
 
 struct trace_event {

@@ -294,6 +294,7 @@ void trace_contents::join_rows() {
     };
     join(out_.kernels);
     join(out_.transfers);
+    join(out_.collectives);
 }
 
 // The GPU of a merged process has the number that the process gives it, or a free one if another process's GPU has
