@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -24,6 +23,7 @@
 #include "base/statistics.hpp"
 #include "diagnose/examined_steps.hpp"
 #include "diagnose/finding_modules.hpp"
+#include "diagnose/finding_sets.hpp"
 #include "diagnose/gain_limit.hpp"
 #include "diagnose/host_parts.hpp"
 #include "diagnose/path_shares.hpp"
@@ -56,7 +56,11 @@ std::string why_no_lines(const timeline& data) {
     if (!notice.empty()) return notice;
     if (data.property("lines") == "off") return "lines of the program were not recorded (option lines)";
     if (data.property("lines").empty()) return "lines of the program were not recorded";
-    if (data.call_stacks.empty()) return "no line of the program was recorded";
+    if (data.call_stacks.empty()) {
+        return data.api_calls.empty()
+                   ? "no line of the program is known: lines are recorded at CUDA calls, and it made none"
+                   : "no line of the program was recorded";
+    }
     return {};
 }
 
@@ -230,7 +234,7 @@ public:
         finish_sets();
         for (std::size_t i = 0; i < found_.size(); ++i) {
             found_[i].of.modules = of_findings[i].largest();
-            found_[i].of.bit = bit_of(i);
+            found_[i].of.bit = set_bit_of(i);
             out_.findings.push_back(std::move(found_[i].of));
         }
         if (!out_.findings.empty()) out_.together_ns = gain_of(all).total_ns;
@@ -318,40 +322,13 @@ private:
         return out;
     }
 
-    static constexpr std::size_t most_in_all_sets = 6;  // findings
-    static constexpr std::size_t most_in_sets = 30;
-    static constexpr std::size_t most_in_pairs = 10;
-
-    static std::uint32_t bit_of(std::size_t index) noexcept {
-        return index < most_in_sets ? std::uint32_t{1} << index : 0;
-    }
-
     void choose_sets() {
         sets_.clear();
-        if (!wants_sets_ || found_.empty()) return;
-        // In the order in which people read them.
-        diagnosis read{.steps = out_.steps, .step_ns = out_.step_ns};
-        for (std::size_t i = 0; i < std::min(found_.size(), most_in_sets); ++i) {
-            const finding& of = found_[i].of;
-            read.findings.push_back(
-                {.gain_ns = of.gain_ns, .trust = of.trust, .changes_results = of.changes_results, .bit = bit_of(i)});
-        }
-        sort_findings(read);
-        const std::size_t count = read.findings.size();
-        std::set<std::uint32_t> chosen;
-        if (count <= most_in_all_sets) {
-            for (std::uint32_t bits = 1; bits < std::uint32_t{1} << count; ++bits) chosen.insert(bits);
-        } else {
-            std::uint32_t first = 0;
-            for (std::size_t i = 0; i < count; ++i) {
-                chosen.insert(read.findings[i].bit);
-                chosen.insert(first |= read.findings[i].bit);
-                for (std::size_t j = 0; i < most_in_pairs && j < i; ++j) {
-                    chosen.insert(read.findings[i].bit | read.findings[j].bit);
-                }
-            }
-        }
-        for (const std::uint32_t bits : chosen) sets_.push_back({.findings = bits});
+        if (!wants_sets_) return;
+        std::vector<finding> all;
+        all.reserve(found_.size());
+        for (const priced& each : found_) all.push_back(each.of);
+        for (const std::uint32_t findings : sets_to_price(all, out_)) sets_.push_back({.findings = findings});
     }
 
     void finish_sets() {
@@ -359,7 +336,7 @@ private:
             each.gain_ns = std::max<std::int64_t>(gain_of(each.asked).total_ns, 0);
             for (std::size_t i = 0; i < found_.size(); ++i) {
                 // As the finding itself says it.
-                if (each.findings == bit_of(i)) each.gain_ns = found_[i].of.gain_ns;
+                if (each.findings == set_bit_of(i)) each.gain_ns = found_[i].of.gain_ns;
             }
             out_.sets.push_back({each.findings, each.gain_ns});
         }
@@ -694,13 +671,14 @@ private:
         of.is_of_gpu = suspects.front().is_of_gpu;
         thread_states states;
         for (const suspect& each : suspects) states.add(states_of(each));
-        of.did = shares_of(states);
-        of.advice = advice_of(asked, input_);
+        of.did = shares_of(states, data_);
+        chosen_advice advice = advice_of(asked, input_, suspects.front().place);
+        of.advice = std::move(advice.all);
+        of.brief_advice = std::move(advice.brief);
         if (of.did.is_known() && asked.advice_for != nullptr) {
             const std::vector<std::string> first = asked.advice_for(of.did);
             of.advice.insert(of.advice.begin(), first.begin(), first.end());
         }
-        of.brief_advice = brief_advice_of(asked, input_, suspects.front().place);
         of.parts = parts_of(suspects);
         of.places = of.parts.size();
         if (!of.parts.empty()) of.title = title_of(asked, of.parts.front(), of.places);
@@ -724,7 +702,9 @@ private:
                 if (each.is_of_gpu) continue;
                 for (const std::uint32_t number : each.groups) {
                     const host_group& group = input_.host[number];
-                    for (const auto& [line, of] : group.lines) lines[{group.cause, line}].add(of.tally);
+                    for (const auto& [line, of] : group.lines) {
+                        if (line != 0) lines[{group.cause, line}].add(of.tally);
+                    }
                 }
             }
             if (lines.size() < 2) continue;
@@ -760,28 +740,23 @@ private:
     // its time is that line's.
     void add_line_costs(const std::vector<priced_line>& of_lines) {
         constexpr double nearly_all = 0.9;
-        using key = line_key;
-        std::map<key, line_tally> lines;
+        std::map<line_key, line_tally> lines;
         for (const host_group& group : input_.host) {
-            step_tally rest = group.tally;
-            for (const auto& [line, of] : group.lines) {
-                const auto [known, is_new] = lines.try_emplace(key{group.cause, line}, of);
+            for (const auto& [line, of] : lines_of(group)) {
+                const auto [known, is_new] = lines.try_emplace(line_key{group.cause, line}, of);
                 if (!is_new) known->second.tally.add(of.tally);
-                rest.total_ns -= of.tally.total_ns;
-                rest.count -= std::min(rest.count, of.tally.count);
             }
-            if (group.lines.empty() || rest.total_ns > 0) lines[key{group.cause, 0}].tally.add(rest);
         }
-        std::map<key, std::int64_t> gains;
+        std::map<line_key, std::int64_t> gains;
         for (const priced& each : found_) {
             for (const suspect& of : each.suspects) {
                 if (of.is_of_gpu) continue;
                 for (const std::uint32_t number : of.groups) {
                     const host_group& group = input_.host[number];
                     for (const auto& [line, tally] : group.lines) {
-                        if (static_cast<double>(tally.tally.total_ns) >=
-                            nearly_all * static_cast<double>(each.of.cost_ns)) {
-                            gains[key{group.cause, line}] += each.of.gain_ns;
+                        if (line != 0 && static_cast<double>(tally.tally.total_ns) >=
+                                             nearly_all * static_cast<double>(each.of.cost_ns)) {
+                            gains[line_key{group.cause, line}] += each.of.gain_ns;
                         }
                     }
                 }
@@ -821,34 +796,16 @@ private:
         return out;
     }
 
-    // Nothing of a few looks, which are chance.
-    thread_shares shares_of(const thread_states& of) const {
-        constexpr double least_looks = 8;
-        thread_shares out;
-        if (of.looks() < least_looks) return out;
-        out.ran = of.ran / of.looks();
-        out.waited = of.waited / of.looks();
-        out.blocked = of.blocked / of.looks();
-        const auto most = std::max_element(of.blocked_in.begin(), of.blocked_in.end(),
-                                           [](const auto& a, const auto& b) { return a.second < b.second; });
-        if (most != of.blocked_in.end() && 2 * most->second >= of.blocked) out.blocked_in = data_.name(most->first);
-        return out;
-    }
-
     // The places, each divided by the lines of the program as far as those are known. The dearest first.
     std::vector<finding_part> parts_of(std::span<const suspect> suspects) const {
         std::vector<finding_part> out;
         for (const suspect& each : suspects) {
-            const line_tallies lines = lines_of_suspect(each);
-            step_tally rest = each.tally;
-            for (const auto& [key, of] : lines) {
-                rest.total_ns -= of.tally.total_ns;
-                rest.count -= std::min(rest.count, of.tally.count);
+            for (const auto& [key, of] : lines_of_suspect(each)) {
                 out.push_back(part_of(each, of.tally));
+                if (key == 0) continue;
                 out.back().line = line_text(data_, of.line);
                 out.back().code = code_text(data_, of.stack, of.line);
             }
-            if (lines.empty() || rest.total_ns > 0) out.push_back(part_of(each, rest));
         }
         std::stable_sort(out.begin(), out.end(),
                          [](const finding_part& a, const finding_part& b) { return a.cost_ns > b.cost_ns; });
@@ -856,20 +813,32 @@ private:
     }
 
     finding_part part_of(const suspect& of, const step_tally& tally) const {
-        return {of.what, tally.total_ns,          tally.count, tally.longest_ns, tally.longest_at_ns, of.place, {},
-                {},      shares_of(states_of(of))};
+        return {of.what,
+                tally.total_ns,
+                tally.count,
+                tally.longest_ns,
+                tally.longest_at_ns,
+                of.place,
+                {},
+                {},
+                shares_of(states_of(of), data_)};
     }
 
-    // None if its time is not that of its groups.
+    static line_tallies lines_of(const host_group& group) {
+        return group.lines.empty() ? line_tallies{{0, {.tally = group.tally}}} : group.lines;
+    }
+
+    // No line is known if its time is not that of its groups.
     line_tallies lines_of_suspect(const suspect& of) const {
         line_tallies out;
-        if (of.is_of_gpu) return out;
         std::int64_t total_ns = 0;
-        for (const std::uint32_t group : of.groups) {
-            add_lines(out, input_.host[group].lines);
+        bool is_any = false;
+        for (const std::uint32_t group : of.is_of_gpu ? std::span<const std::uint32_t>() : std::span(of.groups)) {
+            add_lines(out, lines_of(input_.host[group]));
+            is_any |= !input_.host[group].lines.empty();
             total_ns += input_.host[group].tally.total_ns;
         }
-        if (total_ns != of.tally.total_ns) out.clear();
+        if (!is_any || total_ns != of.tally.total_ns) return {{0, {.tally = of.tally}}};
         return out;
     }
 

@@ -11,21 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/breakdown/thread_states.hpp"
+
 namespace prof {
 
 enum class confidence : std::uint8_t { low, medium, high };
 std::string_view to_string(confidence value) noexcept;
-
-// What the thread did in host code between calls, by samples of the kernel's account of it. Shares of its time, which
-// add up to 1; all 0: not known.
-struct thread_shares {
-    double ran = 0;
-    double waited = 0;  // for a CPU
-    double blocked = 0;
-    std::string blocked_in{};  // what it was blocked by most of that time, "reading a pipe"; "": not known
-
-    bool is_known() const noexcept { return ran + waited + blocked > 0; }
-};
 
 // A place that a finding is made of, with its own share of the cost.
 struct finding_part {

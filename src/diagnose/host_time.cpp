@@ -216,6 +216,7 @@ private:
         std::int64_t end_ns = 0;
         bool is_counted = true;
         std::uint32_t event = npos;
+        bool is_call = false;
     };
     // Stretches of a group that ended at one line: those in which the program was seen at a line, by that, and the
     // others.
@@ -226,18 +227,38 @@ private:
         std::vector<stretch> unseen{};
     };
 
-    static void add_to(host_group& group, line_tallies& lines, std::uint32_t stack, const code_line& line,
+    // `line` null: it is not known.
+    static void add_to(host_group& group, line_tallies& lines, std::uint32_t stack, const code_line* line,
                        const stretch& of) {
-        group.event_lines.emplace_back(of.event, key_of(line));
-        const auto [found, _] = lines.try_emplace(key_of(line), line_tally{stack, line});
+        const std::uint64_t key = line == nullptr ? 0 : key_of(*line);
+        if (key != 0) group.event_lines.push_back({of.event, key, of.is_call ? -1 : of.end_ns - of.start_ns});
+        line_tally fresh{.stack = key == 0 ? npos : stack};
+        if (key != 0) fresh.line = *line;
+        const auto [found, _] = lines.try_emplace(key, fresh);
         found->second.tally.add(of.step, of.start_ns, of.end_ns - of.start_ns, of.is_counted);
     }
 
-    void add_call_line(host_group& group, std::uint32_t call, const stretch& of) {
-        if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
+    struct seen_line {
+        std::uint32_t stack = npos;
+        const code_line* line = nullptr;
+    };
+    seen_line line_of_call(std::uint32_t call) const {
         const call_stack* const found = stack_of_call(data_, call, stack_role::call);
-        const code_line* const line = found == nullptr ? nullptr : own_line(data_, found->stack);
-        if (line != nullptr) add_to(group, group.lines, found->stack, *line, of);
+        if (found == nullptr) return {};
+        return {found->stack, own_line(data_, found->stack)};
+    }
+
+    // `before`: the call of which this one is the wait, or npos; of one line they occur once.
+    void add_call_line(host_group& group, std::uint32_t call, std::uint32_t before, stretch of) {
+        if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
+        const auto [stack, line] = line_of_call(call);
+        if (before != npos) {
+            const code_line* const other = line_of_call(before).line;
+            const bool is_same = line == nullptr || other == nullptr ? line == other : key_of(*line) == key_of(*other);
+            of.is_counted = !is_same;
+        }
+        of.is_call = true;
+        add_to(group, group.lines, stack, line, of);
     }
 
     // `is_outer`: it lies before the ranges that are open at the call which ended it, so that the line that has made
@@ -245,28 +266,43 @@ private:
     void add_stretch_line(host_group& group, std::uint32_t index, const stretch& of, bool is_outer) {
         if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
         const std::uint32_t call = next_call(index);
-        if (call == npos) return;
-        const call_stack* const end = stack_of_call(data_, call, stack_role::before);
+        const call_stack* const end = call == npos ? nullptr : stack_of_call(data_, call, stack_role::before);
         const code_line* const end_line = end == nullptr ? nullptr
                                           : is_outer     ? outer_line(data_, end->stack)
                                                          : own_line(data_, end->stack);
-        if (end_line == nullptr) return;
-        stretches_to_line& to = stretches_[&group][key_of(*end_line)];
-        if (to.end.stack == npos) to.end = {end->stack, *end_line};
-        const call_stack* const seen = stack_of_call(data_, call, stack_role::during);
-        if (seen != nullptr) {
-            const std::int64_t call_ns = data_.api_calls[call].start_ns;
-            const std::int64_t length_ns = call_ns - latest_call_end(index);
-            const auto seen_ns =
-                call_ns - length_ns +
-                static_cast<std::int64_t>(static_cast<double>(length_ns) * seen->position / UINT16_MAX);
-            const code_line* const line = own_line(data_, seen->stack);
-            if (line != nullptr && seen_ns >= of.start_ns && seen_ns < of.end_ns) {
-                ++to.samples;
-                return add_to(group, to.seen, seen->stack, *line, of);
+        if (call == npos) return add_to(group, group.lines, npos, nullptr, of);
+        stretches_to_line& to = stretches_[&group][end_line == nullptr ? 0 : key_of(*end_line)];
+        if (to.end.stack == npos && end_line != nullptr) to.end = {end->stack, *end_line};
+        if (!add_seen_lines(group, to, index, call, of)) to.unseen.push_back(of);
+    }
+
+    // The lines at which the program was seen in the stretch: each has the time that is nearer to its moments than to
+    // others'. False: it was not seen in it.
+    bool add_seen_lines(host_group& group, stretches_to_line& to, std::uint32_t index, std::uint32_t call,
+                        const stretch& of) {
+        const std::int64_t call_ns = data_.api_calls[call].start_ns;
+        const std::int64_t length_ns = call_ns - latest_call_end(index);
+        seen_line latest{};
+        std::int64_t latest_ns = 0;
+        stretch piece = of;
+        for (const call_stack& seen : stacks_of_call(data_, call, stack_role::during)) {
+            const auto seen_ns = call_ns - length_ns +
+                                 static_cast<std::int64_t>(static_cast<double>(length_ns) * seen.position / UINT16_MAX);
+            const code_line* const line = own_line(data_, seen.stack);
+            if (line == nullptr || seen_ns < of.start_ns || seen_ns >= of.end_ns) continue;
+            ++to.samples;
+            if (latest.line != nullptr && key_of(*latest.line) != key_of(*line)) {
+                piece.end_ns = latest_ns + (seen_ns - latest_ns) / 2;
+                add_to(group, to.seen, latest.stack, latest.line, piece);
+                piece.start_ns = piece.end_ns;
             }
+            latest = {seen.stack, line};
+            latest_ns = seen_ns;
         }
-        to.unseen.push_back(of);
+        if (latest.line == nullptr) return false;
+        piece.end_ns = of.end_ns;
+        add_to(group, to.seen, latest.stack, latest.line, piece);
+        return true;
     }
 
     // Of a stretch that has several groups each gets its part of the looks.
@@ -275,12 +311,7 @@ private:
         const std::uint32_t call = next_call(index);
         const call_account* const found = call == npos ? nullptr : account_of_call(data_, call);
         if (found == nullptr) return;
-        const auto length_ns = static_cast<double>(data_.api_calls[call].start_ns - latest_call_end(index));
-        const double looks = found->looks * std::clamp(static_cast<double>(ns) / std::max(length_ns, 1.0), 0.0, 1.0);
-        const double ran = looks * found->ran / UINT16_MAX, waited = looks * found->waited / UINT16_MAX;
-        const double blocked = std::max(looks - ran - waited, 0.0);
-        group.did.add({ran, waited, blocked, {}});
-        if (blocked > 0) group.did.blocked_in[found->blocked_in] += blocked;
+        group.did.add(*found, ns, data_.api_calls[call].start_ns - latest_call_end(index));
     }
 
     // When the call before returned on the thread.
@@ -297,8 +328,11 @@ private:
         constexpr std::uint64_t least_samples = 2;
         for (auto& [group, ends] : stretches_) {
             for (auto& [_, to] : ends) {
-                if (to.samples < least_samples) {
-                    for (const stretch& each : to.unseen) add_to(*group, group->lines, to.end.stack, to.end.line, each);
+                const bool is_known = to.end.stack != npos;  // else they end at lines that may differ
+                if (to.samples < least_samples || !is_known) {
+                    for (const stretch& each : to.unseen) {
+                        add_to(*group, group->lines, to.end.stack, is_known ? &to.end.line : nullptr, each);
+                    }
                     add_lines(group->lines, to.seen);
                     continue;
                 }
@@ -321,7 +355,7 @@ private:
             const auto next = std::max_element(to.seen.begin(), to.seen.end(),
                                                [&](const auto& a, const auto& b) { return lacks_ns(a) < lacks_ns(b); });
             given_ns[next->first] += static_cast<double>(each.end_ns - each.start_ns);
-            add_to(group, lines, next->second.stack, next->second.line, each);
+            add_to(group, lines, next->second.stack, &next->second.line, each);
         }
         add_lines(group.lines, lines);
     }
@@ -357,7 +391,7 @@ private:
         host_group& group = group_of(cause, place, named, direction);
         const bool is_counted = named == event.call;  // a copy and the wait behind it are one occurrence
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns, is_counted);
-        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, is_counted, index});
+        add_call_line(group, event.call, is_counted ? npos : named, {step, event.start_ns, event.end_ns, true, index});
         if (copy != nullptr && is_counted) group.bytes += copy->bytes;
         event_change change{.event = index, .work_less_ns = event.work_ns, .waits = false};
         if (copy != nullptr && holds_up) {
@@ -372,7 +406,7 @@ private:
         const host_event& event = graph_.events()[index];
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
-        add_call_line(group, event.call, {step, event.start_ns, event.end_ns, true, index});
+        add_call_line(group, event.call, npos, {step, event.start_ns, event.end_ns, true, index});
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
 
@@ -464,12 +498,21 @@ host_group host_group::without_changes() const {
 
 replay_changes host_group::changes_at(std::uint64_t line) const {
     replay_changes out;
-    auto at = event_lines.begin();
-    for (const event_change& each : changes.events) {
-        at = std::find_if(at, event_lines.end(), [&](const auto& of) { return of.first >= each.event; });
-        if (at == event_lines.end()) break;
-        if (*at == std::pair{each.event, line}) out.events.push_back(each);
+    auto at = changes.events.begin();
+    for (const event_line& each : event_lines) {
+        if (each.line != line) continue;
+        while (at != changes.events.end() && at->event < each.event) ++at;
+        if (at == changes.events.end()) break;
+        if (at->event != each.event) continue;
+        event_change change = *at;
+        change.gap_less_ns = std::max<std::int64_t>(each.gap_ns, 0);
+        if (each.gap_ns >= 0) {
+            change.work_less_ns = 0;
+            change.waits = true;
+        }
+        out.events.push_back(change);
     }
+    out.normalize();
     return out;
 }
 
@@ -478,13 +521,6 @@ void host_group::add(const host_group& other) {
     tally.add(other.tally);
     add_lines(lines, other.lines);
     did.add(other.did);
-}
-
-void thread_states::add(const thread_states& more) {
-    ran += more.ran;
-    waited += more.waited;
-    blocked += more.blocked;
-    for (const auto& [name, looks] : more.blocked_in) blocked_in[name] += looks;
 }
 
 void add_lines(line_tallies& to, const line_tallies& more) {

@@ -19,6 +19,7 @@
 #include "analysis/breakdown/graph_captures.hpp"
 #include "analysis/breakdown/host_activity.hpp"
 #include "analysis/breakdown/idle_causes.hpp"
+#include "analysis/breakdown/thread_states.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "diagnose/replay/dependencies.hpp"
 #include "diagnose/replay/replay.hpp"
@@ -51,9 +52,9 @@ private:
 };
 
 // A line of the program as far as a group's time goes by it. Its key is that of the same line in all parts of a
-// timeline; 0: no line.
+// timeline. Key 0 is the time whose line is not known.
 struct line_tally {
-    std::uint32_t stack = npos;  // one in which it is; index into code_stacks
+    std::uint32_t stack = npos;  // one in which it is; index into code_stacks. npos: the line is not known
     code_line line{};
     step_tally tally{};
 };
@@ -61,15 +62,11 @@ using line_tallies = std::map<std::uint64_t, line_tally>;
 constexpr std::uint64_t key_of(const code_line& line) noexcept { return std::uint64_t{line.name} << 32 | line.line; }
 void add_lines(line_tallies& to, const line_tallies& more);
 
-// What the threads did in a group's stretches, as far as they were looked at: how often in each state.
-struct thread_states {
-    double ran = 0;
-    double waited = 0;  // for a CPU
-    double blocked = 0;
-    std::map<std::uint32_t, double> blocked_in{};  // by timeline::name()
-
-    double looks() const noexcept { return ran + waited + blocked; }
-    void add(const thread_states& more);
+// What a line has of an event's change.
+struct event_line {
+    std::uint32_t event = 0;
+    std::uint64_t line = 0;    // its key
+    std::int64_t gap_ns = -1;  // so much of the time before the event; negative: the call itself
 };
 
 struct host_group {
@@ -82,11 +79,10 @@ struct host_group {
     std::uint32_t after = 0;    // without calls, outside ranges: host_part::after
     bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
-    line_tallies lines{};      // of its time where the line is known; none of `launching`
+    line_tallies lines{};      // its time by line, all of it; none of `launching`, and where no line is known
     thread_states did{};       // in stretches between calls
     replay_changes changes{};  // without the group
-    // Of the events of `changes` those with a line, in ascending order, and its key in `lines`.
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> event_lines{};
+    std::vector<event_line> event_lines{};  // of the events of `changes`, in ascending order
 
     // Distinguishes groups of all parts of a timeline.
     using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, std::uint32_t, bool>;
@@ -113,7 +109,10 @@ std::vector<TGroup> sorted_groups(std::map<TKey, TGroup>&& groups) {
     out.reserve(groups.size());
     for (auto& [key, group] : groups) {
         group.changes.normalize();
-        if constexpr (requires { group.event_lines; }) std::sort(group.event_lines.begin(), group.event_lines.end());
+        if constexpr (requires { group.event_lines; }) {
+            std::stable_sort(group.event_lines.begin(), group.event_lines.end(),
+                             [](const event_line& a, const event_line& b) { return a.event < b.event; });
+        }
         out.push_back(std::move(group));
     }
     std::stable_sort(out.begin(), out.end(),

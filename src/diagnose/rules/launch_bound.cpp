@@ -61,11 +61,12 @@ constexpr advice_line launch_bound_advice[] = {
     {written_with::any, "CUDA: capture the stretch into a CUDA graph", "capture the stretch into a CUDA graph"},
 };
 
-std::string brief_of_launches(const rule_input& input, const std::string& /*place*/) {
+std::optional<place_advice> advice_of_launches(const rule_input& input, const std::string& /*place*/) {
     const bool has_graphs = std::any_of(input.data.ops.begin(), input.data.ops.end(), [](const gpu_op& op) {
         return op.kind == op_kind::graph || op.graph_node != npos;
     });
-    return has_graphs ? "fewer and larger CUDA graphs: some are in use" : "";
+    if (!has_graphs) return {};
+    return place_advice{.brief = "fewer and larger CUDA graphs: some are in use"};
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ const rule launch_bound_rule{
         "as if launching took no time, as in a CUDA graph; what the host does afterwards, and the GPU may wait for, "
         "begins earlier then",
     .advice = launch_bound_advice,
-    .brief_at = brief_of_launches,
+    .advice_at = advice_of_launches,
     .complete = add_graph,
 };
 

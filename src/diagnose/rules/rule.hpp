@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ struct advice_line {
     written_with whom;  // programs for which it is
     std::string_view text;
     std::string_view brief{};  // for one line of a narrow screen; "": it is not for that
+};
+// Of one place, in the stead of a rule's advice for any program.
+struct place_advice {
+    std::string brief{};  // "": none
+    std::string text{};   // "": that of the rule
 };
 
 // Groups are those of all steps, without changes: which group belongs to which rule is decided for all steps at once,
@@ -93,8 +99,10 @@ struct rule {
         explains_any_step;  // a finding even if it matters in a single step; others are rather the uneven steps' reason
     std::string_view bound;  // what its price leaves out
     std::span<const advice_line> advice;
-    // What fits into one line at this place, instead of the first advice; "": that. Null: always that.
-    std::string (*brief_at)(const rule_input& input, const std::string& place) = nullptr;
+    // None, or null: the rule's advice holds at this place.
+    std::optional<place_advice> (*advice_at)(const rule_input& input, const std::string& place) = nullptr;
+    // More, where the lines of the program are not known.
+    std::span<const advice_line> advice_without_lines{};
     // What changes beside the groups' own time, in a part of the steps. Null: nothing.
     void (*complete)(const rule_input& input, const dependency_graph& graph, replay_changes& changes) = nullptr;
     bool asks_others = false;  // by is_found: it is asked when the others have their findings
@@ -114,9 +122,12 @@ struct rule {
     bool changes_results = false;  // what it advises changes the numbers that the program computes
 };
 
-std::vector<std::string> advice_of(const rule& asked, const rule_input& input);
-// The first that fits into one line, for the program's framework; "": none does.
-std::string brief_advice_of(const rule& asked, const rule_input& input, const std::string& place);
+// What to try at a place, and of it what fits into one line; "": nothing does.
+struct chosen_advice {
+    std::vector<std::string> all{};
+    std::string brief{};
+};
+chosen_advice advice_of(const rule& asked, const rule_input& input, const std::string& place);
 
 // A suspect for each group of host time that `is_meant` accepts.
 template <typename TIsMeant, typename TWhat>

@@ -66,23 +66,24 @@ bool rule_input::is_in_pieces(const host_group& group) const noexcept {
 
 bool rule_input::is_scattered(const host_group& group) const noexcept { return launching.contains(group.place); }
 
-std::vector<std::string> advice_of(const rule& asked, const rule_input& input) {
-    std::vector<std::string> out;
-    if (asked.recorded_advice != nullptr) out = asked.recorded_advice(input);
-    for (const advice_line& line : advice_for(asked, input)) {
-        if (is_for(line.whom, input.used)) out.emplace_back(line.text);
-    }
+chosen_advice advice_of(const rule& asked, const rule_input& input, const std::string& place) {
+    chosen_advice out;
+    std::optional<place_advice> here;
+    if (asked.advice_at != nullptr) here = asked.advice_at(input, place);
+    const bool replaces = here && !here->text.empty();
+    if (asked.recorded_advice != nullptr) out.all = asked.recorded_advice(input);
+    if (replaces) out.all.push_back(here->text);
+    const auto add = [&](std::span<const advice_line> lines) {
+        for (const advice_line& line : lines) {
+            if (!is_for(line.whom, input.used) || (replaces && line.whom == written_with::any)) continue;
+            out.all.emplace_back(line.text);
+            if (!here && out.brief.empty()) out.brief = line.brief;
+        }
+    };
+    add(advice_for(asked, input));
+    if (input.data.call_stacks.empty()) add(asked.advice_without_lines);
+    if (here) out.brief = here->brief;
     return out;
-}
-
-std::string brief_advice_of(const rule& asked, const rule_input& input, const std::string& place) {
-    if (asked.brief_at != nullptr) {
-        if (std::string brief = asked.brief_at(input, place); !brief.empty()) return brief;
-    }
-    for (const advice_line& line : advice_for(asked, input)) {
-        if (!line.brief.empty() && is_for(line.whom, input.used)) return std::string(line.brief);
-    }
-    return {};
 }
 
 std::span<const rule> all_rules() noexcept {

@@ -1,0 +1,1028 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks/job_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "base/display_text.hpp"
+#include "base/json_text.hpp"
+#include "ranks/job_replay.hpp"
+#include "ranks/own_work.hpp"
+#include "ranks/robust.hpp"
+#include "ranks/step_noise.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t most_priced = 8;         // ranks
+constexpr std::size_t most_groups_priced = 6;  // and groups of ranks
+constexpr double gap_share = 0.4;              // of all ranks' difference lies between a slow group and the others
+constexpr double most_bound_share = 0.5;       // of a step: a larger bound of a verdict says nothing
+constexpr std::size_t most_pieces = 4;         // of a list of numbers
+constexpr double chance = 1e-3;                // that noise alone is taken for a straggler in a job
+constexpr double host_share = 0.75;            // of its ranks are slow
+constexpr double one_stretch_share = 0.6;      // of the excess lies in one stretch
+constexpr double same_work = 0.01;             // two ranks have the same work up to this
+constexpr double slow_transfer = 1.25;         // times that of its peers
+
+std::string time_text(double ns) {
+    if (std::abs(ns) < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
+    if (std::abs(ns) < 1e10) return fmt::format("{:.2f} ms", ns / 1e6);
+    return fmt::format("{:.2f} s", ns / 1e9);
+}
+
+double mean_of(const std::vector<double>& values) {
+    return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::vector<double> known(const std::vector<double>& values) {
+    std::vector<double> out;
+    for (const double each : values) {
+        if (!std::isnan(each)) out.push_back(each);
+    }
+    return out;
+}
+
+// Whether values of steps are beyond what noise makes them, and in which steps.
+struct slow_steps_of {
+    bool is_slow = false;
+    bool is_passing = false;
+    std::vector<bool> in;
+    std::uint32_t count = 0;
+};
+
+class answer_maker {
+public:
+    explicit answer_maker(const job_ranks& job) : job_(job) {}
+
+    job_answer run() {
+        out_.steps = job_.steps;
+        out_.ranks.resize(job_.ranks.size());
+        const bool has_shared = std::any_of(job_.matched.begin(), job_.matched.end(),
+                                            [](const matched_collective& each) { return each.count > 1; });
+        measure_ranks();
+        if (job_.steps == 0) {
+            out_.no_verdict = "no step was recorded on all ranks";
+        } else if (job_.ranks.size() < 2) {
+            out_.no_verdict = "one rank has no peers";
+        } else if (!has_shared) {
+            out_.no_verdict = "no collective operation was recorded on several ranks";
+        }
+        if (job_.steps != 0) {
+            replay_.emplace(job_);
+            measure_collectives();
+            if (out_.no_verdict.empty()) {
+                price();
+            } else {
+                out_.step_ns = replay_->run().mean_ns();
+            }
+        }
+        put_in_order();
+        remark();
+        return std::move(out_);
+    }
+
+private:
+    void measure_ranks() {
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            const rank_summary& rank = job_.ranks[r];
+            rank_figures& of = out_.ranks[r];
+            for (std::uint32_t s = 0; s < job_.steps && !rank.steps.empty(); ++s) {
+                const rank_step& step = rank.steps[job_.first_step[r] + s];
+                of.step_ns += static_cast<double>(step.to_ns - step.from_ns) / job_.steps;
+                for (std::size_t part = 0; part < rank_part_count; ++part) {
+                    of.parts[part] += static_cast<double>(step.parts[part]) / job_.steps;
+                }
+            }
+        }
+        for (const rank_figures& each : out_.ranks) out_.recorded_ns = std::max(out_.recorded_ns, each.step_ns);
+    }
+
+    double clock_error(const matched_collective& of) const {
+        double out = 0;
+        std::uint32_t first = UINT32_MAX;
+        bool is_on_several = false;
+        for (const collective_member& each : job_.members_of(of)) {
+            const std::uint32_t host = job_.clocks.of_rank[each.rank];
+            if (first == UINT32_MAX) first = host;
+            is_on_several = is_on_several || host != first;
+            out = std::max(out, job_.clocks.hosts[host].fit.error_ns());
+        }
+        return is_on_several ? out : 0;
+    }
+
+    void measure_collectives() {
+        struct sums {
+            collective_figures is;
+            std::vector<double> transfer, launch, arrival;
+            double exposed = 0, hidden = 0, members = 0;
+            std::map<std::uint32_t, std::uint64_t> last;
+        };
+        std::map<std::tuple<std::uint64_t, collective_function, std::uint64_t>, sums> all;
+        for (std::size_t m = 0; m < job_.matched.size(); ++m) {
+            const matched_collective& of = job_.matched[m];
+            if (of.count < 2 || !of.is_whole) continue;
+            const std::span<const collective_member> members = job_.members_of(of);
+            const rank_collective& first = job_.at(members.front());
+            const std::uint64_t key = job_.ranks[members.front().rank].communicators[first.communicator].key;
+            sums& to = all[{key, first.function, first.bytes}];
+            if (to.is.count == 0) {
+                to.is.communicator_rank = members.front().rank;
+                to.is.communicator = first.communicator;
+                to.is.function = first.function;
+                to.is.bytes = first.bytes;
+                to.is.by = first.by;
+                to.is.ranks = of.count;
+            }
+            ++to.is.count;
+            const double error_ns = clock_error(of);
+            to.is.clock_error_ns = std::max(to.is.clock_error_ns, error_ns);
+            std::int64_t call_first = INT64_MAX, call_last = INT64_MIN;
+            std::vector<std::pair<std::int64_t, std::uint32_t>> arrivals;
+            for (const collective_member& member : members) {
+                const rank_collective& is = job_.at(member);
+                const std::int64_t called = job_.aligned(member.rank, is.enqueued_ns);
+                call_first = std::min(call_first, called);
+                call_last = std::max(call_last, called);
+                arrivals.emplace_back(job_.aligned(member.rank, is.begin_ns), member.rank);
+            }
+            std::sort(arrivals.begin(), arrivals.end());
+            const std::int64_t last_ns = arrivals.back().first;
+            for (const auto& [at_ns, rank] : arrivals) {
+                rank_figures& figures = out_.ranks[rank];
+                ++figures.collectives;
+                // Which was the last is known only beyond the clocks' error.
+                if (rank == arrivals.back().second &&
+                    static_cast<double>(last_ns - arrivals[arrivals.size() - 2].first) > error_ns) {
+                    ++figures.last;
+                    ++to.last[rank];
+                }
+            }
+            for (const collective_member& member : members) {
+                const rank_collective& is = job_.at(member);
+                const std::int64_t waits_ns = last_ns - job_.aligned(member.rank, is.begin_ns);
+                if (is.step != UINT32_MAX) {
+                    out_.ranks[member.rank].wait_ns +=
+                        static_cast<double>(std::min(std::max<std::int64_t>(waits_ns, 0), is.exposed_ns)) / job_.steps;
+                }
+                to.exposed += static_cast<double>(is.exposed_ns);
+                to.hidden += static_cast<double>(is.end_ns - is.begin_ns - is.exposed_ns);
+            }
+            to.transfer.push_back(replay_->transfer_ns(m));
+            to.launch.push_back(static_cast<double>(call_last - call_first));
+            to.arrival.push_back(static_cast<double>(last_ns - arrivals.front().first));
+        }
+        for (auto& [key, of] : all) {
+            collective_figures& is = of.is;
+            const double per = static_cast<double>(job_.steps) * is.ranks;
+            is.a_step = static_cast<double>(is.count) / job_.steps;
+            is.transfer_ns = median_of(of.transfer);
+            is.launch_skew_ns = median_of(of.launch);
+            is.arrival_skew_ns = median_of(of.arrival);
+            is.exposed_ns = of.exposed / per;
+            is.hidden_ns = of.hidden / per;
+            if (is.transfer_ns > 0) {
+                is.bus_bytes_per_ns =
+                    bus_factor(is.function, is.ranks) * static_cast<double>(is.bytes) / is.transfer_ns;
+            }
+            for (const auto& [rank, count] : of.last) {
+                const double share = static_cast<double>(count) / static_cast<double>(is.count);
+                if (share > is.last_share) {
+                    is.last_share = share;
+                    is.last_rank = rank;
+                }
+            }
+            out_.collectives.push_back(is);
+        }
+        std::stable_sort(out_.collectives.begin(), out_.collectives.end(),
+                         [](const collective_figures& a, const collective_figures& b) {
+                             return a.exposed_ns + a.hidden_ns > b.exposed_ns + b.hidden_ns;
+                         });
+    }
+
+    void price() {
+        work_.emplace(job_, replay_->origin_ns());
+        base_ = replay_->run();
+        find_incomplete_steps();
+        out_.step_ns = base_.mean_ns();
+        least_ns_ = least_straggler_share * out_.step_ns;
+        out_.least_ns = least_ns_;
+        excess_.resize(job_.ranks.size());
+        usual_.resize(job_.ranks.size());
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            rank_figures& of = out_.ranks[r];
+            if (job_.ranks[r].steps.empty()) continue;
+            of.has_peers = work_->has_any_peers(r);
+            if (!of.has_peers) continue;
+            excess_[r] = work_->excess(r, work_->typical(r));
+            usual_[r] = work_->usual(r);
+            of.excess_ns = mean_of(known(excess_[r]));
+            compared_.push_back(r);
+        }
+        noise_.emplace(excess_);
+        if (compared_.size() < 2) {
+            out_.no_verdict = "no two ranks call the same collectives in a step, so that none has peers";
+            return;
+        }
+        usual_bound_ns_ = noise_->usual_bound_ns(static_cast<double>(compared_.size()), chance);
+        price_groups();
+        price_ranks();
+        price_network();
+        keep_stragglers();
+        if (out_.stragglers.empty() && std::isinf(usual_bound_ns_)) {
+            out_.no_verdict = "one step on so few ranks does not show what chance does";
+        } else if (out_.stragglers.empty() && out_.least_ns > most_bound_share * out_.step_ns) {
+            out_.no_verdict = fmt::format(
+                "a rank's own work differs by chance by {} from step to step, so that only one that costs more than {} "
+                "would be seen",
+                time_text(noise_->deviation_ns()), time_text(out_.least_ns));
+        }
+        job_change no_transfers;
+        no_transfers.transfer.assign(job_.matched.size(), 0);
+        out_.exposed_ns = std::max(0.0, mean_of(gains_of(replay_->run(no_transfers))));
+    }
+
+    // `usual_ns`: beyond the peers, as own_work has it; `excess`: in each step.
+    slow_steps_of slow_steps(const std::vector<double>& excess, double usual_ns) const {
+        slow_steps_of out;
+        out.in.assign(job_.steps, false);
+        const auto ranks = static_cast<double>(compared_.size());
+        const double middle = median_of(known(excess));
+        if (std::min(middle, usual_ns) > std::max(usual_bound_ns_, least_ns_ / 2)) {
+            out.is_slow = true;
+            out.in.assign(job_.steps, true);
+            for (const double each : excess) out.count += each > middle / 2 ? 1 : 0;
+            return out;
+        }
+        if (std::isinf(usual_bound_ns_)) return out;
+        const double bound_ns = noise_->step_bound_ns(ranks * job_.steps, chance);
+        const double most_usual = std::max(middle, 0.0) + std::max(bound_ns, least_ns_);
+        for (std::uint32_t s = 0; s < job_.steps; ++s) {
+            if (!(excess[s] > most_usual)) continue;
+            out.in[s] = true;
+            ++out.count;
+        }
+        out.is_slow = out.is_passing = out.count != 0;
+        return out;
+    }
+
+    // What a step of the job gains by the change, and the error of that.
+    std::pair<double, std::optional<double>> gain_of(const job_change& change, const slow_steps_of& slow) const {
+        const std::vector<double> gains = gains_of(replay_->run(change));
+        const double gain = mean_of(gains);
+        if (gains.size() < 2) return {gain, std::nullopt};
+        const auto steps = static_cast<double>(gains.size());
+        if (slow.is_passing) {
+            return {gain, confidence_95 * noise_->deviation_ns() * std::sqrt(slow.count) / steps};
+        }
+        double squares = 0;
+        for (const double each : gains) squares += (each - gain) * (each - gain);
+        return {gain, noise_->error_ns(std::sqrt(squares / (steps - 1)))};
+    }
+
+    // Of each step, but for those in which a rank lacks a collective: what it did meanwhile is not known.
+    std::vector<double> gains_of(const replayed_steps& without) const {
+        std::vector<double> out;
+        for (std::uint32_t s = 0; s < job_.steps; ++s) {
+            if (!lacks_collectives_[s]) out.push_back(base_.length_ns(s) - without.length_ns(s));
+        }
+        return out;
+    }
+
+    void find_incomplete_steps() {
+        lacks_collectives_.assign(job_.steps, false);
+        for (const matched_collective& of : job_.matched) {
+            if (of.is_whole || !of.lacks_member) continue;
+            for (const collective_member& each : job_.members_of(of)) {
+                const std::uint32_t step = job_.at(each).step;
+                const std::uint32_t first = job_.first_step[each.rank];
+                if (step != UINT32_MAX && step >= first && step - first < job_.steps) {
+                    lacks_collectives_[step - first] = true;
+                }
+            }
+        }
+        const bool has_whole =
+            std::find(lacks_collectives_.begin(), lacks_collectives_.end(), false) != lacks_collectives_.end();
+        if (!has_whole) lacks_collectives_.assign(job_.steps, false);
+    }
+
+    void price_ranks() {
+        std::vector<std::uint32_t> candidates = compared_;
+        // Those that could gain most: by the steps in which they are slower.
+        std::vector<double> above(job_.ranks.size(), 0);
+        for (const std::uint32_t r : candidates) {
+            for (const double each : known(excess_[r])) above[r] += std::max(each - 3 * noise_->deviation_ns(), 0.0);
+            above[r] += std::max(usual_[r].step_ns, 0.0) * job_.steps;
+        }
+        std::stable_sort(candidates.begin(), candidates.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return above[a] > above[b]; });
+        if (candidates.size() > most_priced) candidates.resize(most_priced);
+        for (const std::uint32_t r : candidates) {
+            const slow_steps_of slow = slow_steps(excess_[r], usual_[r].step_ns);
+            job_change change;
+            change.local.resize(job_.ranks.size());
+            change.local[r] =
+                slow.is_passing ? work_->as_peers(r, slow.in, work_->typical(r)) : work_->without(r, usual_[r]);
+            straggler found{.kind = straggler_kind::rank,
+                            .ranks = {r},
+                            .name = job_.name_of(r),
+                            .steps = slow.count,
+                            .is_passing = slow.is_passing,
+                            .excess_ns = slow.is_passing ? out_.ranks[r].excess_ns : usual_[r].step_ns};
+            explain(found, slow);
+            make_host_faster(change, found);
+            const auto [gain, error] = gain_of(change, slow);
+            found.gain_ns = gain;
+            found.error_ns = error;
+            rank_figures& of = out_.ranks[r];
+            of.is_priced = true;
+            of.gain_ns = gain;
+            of.error_ns = error;
+            if (!slow.is_slow) continue;
+            candidates_.push_back(std::move(found));
+        }
+    }
+
+    struct rank_group {
+        straggler_kind kind = straggler_kind::group;
+        std::set<std::uint32_t> ranks;
+        std::string name;
+        double excess_ns = 0;  // the mean
+    };
+
+    // Ranks that could be slow together, because they share what is: a host, a communicator, or a speed.
+    std::vector<rank_group> groups() const {
+        std::vector<rank_group> out;
+        const auto add = [&](straggler_kind kind, std::set<std::uint32_t> ranks, const std::string& name) {
+            if (ranks.size() < 2 || ranks.size() >= compared_.size()) return;
+            if (std::any_of(out.begin(), out.end(), [&](const rank_group& each) { return each.ranks == ranks; }))
+                return;
+            double sum = 0;
+            for (const std::uint32_t r : ranks) sum += usual_[r].step_ns;
+            const double mean = sum / static_cast<double>(ranks.size());
+            out.push_back({kind, std::move(ranks), name, mean});
+        };
+        std::vector<std::set<std::uint32_t>> on(job_.clocks.hosts.size());
+        for (const std::uint32_t r : compared_) on[job_.clocks.of_rank[r]].insert(r);
+        for (std::size_t h = 0; h < on.size(); ++h) {
+            add(straggler_kind::host, on[h], "host " + terminal_safe(job_.clocks.hosts[h].host));
+        }
+        std::map<std::uint64_t, std::pair<std::set<std::uint32_t>, std::string>> of_communicator;
+        for (const std::uint32_t r : compared_) {
+            for (const rank_communicator& each : job_.ranks[r].communicators) {
+                auto& [ranks, name] = of_communicator[each.key];
+                ranks.insert(r);
+                name = each.name;
+            }
+        }
+        for (const auto& [key, of] : of_communicator) {
+            const auto& [ranks, name] = of;
+            add(straggler_kind::group, ranks, names_of(ranks) + (name.empty() ? "" : " of communicator " + name));
+        }
+        // Two speeds: the largest gap between ranks by speed, if the faster ones are several, and no few of all.
+        std::vector<std::pair<double, std::uint32_t>> order;
+        order.reserve(compared_.size());
+        for (const std::uint32_t r : compared_) order.emplace_back(-usual_[r].step_ns, r);
+        std::sort(order.begin(), order.end());
+        const std::size_t faster = std::max<std::size_t>(2, order.size() / 4);
+        std::size_t slow = 0;
+        double widest = 0;
+        for (std::size_t i = 1; i + faster <= order.size(); ++i) {
+            const double gap = order[i].first - order[i - 1].first;
+            if (gap <= widest) continue;
+            widest = gap;
+            slow = i;
+        }
+        if (slow >= 2 && widest >= gap_share * (order.back().first - order.front().first)) {
+            std::set<std::uint32_t> ranks;
+            for (std::size_t i = 0; i < slow; ++i) ranks.insert(order[i].second);
+            add(straggler_kind::group, ranks, names_of(ranks));
+            // It comes first: the others are guesses.
+            if (out.back().ranks == ranks) std::rotate(out.begin(), out.end() - 1, out.end());
+        }
+        std::stable_sort(out.begin(), out.end(),
+                         [](const rank_group& a, const rank_group& b) { return a.excess_ns > b.excess_ns; });
+        if (out.size() > most_groups_priced) out.resize(most_groups_priced);
+        return out;
+    }
+
+    void price_groups() {
+        for (const rank_group& group : groups()) {
+            const std::set<std::uint32_t>& among = group.ranks;
+            const std::vector<own_work::typical_lengths> typical = work_->typical_without(among);
+            // What all of them have beyond the others, in each step: the median.
+            std::vector<std::vector<double>> excess;
+            std::vector<own_work::usual_excess> usual;
+            std::vector<double> usual_ns;
+            for (const std::uint32_t r : among) {
+                excess.push_back(work_->excess(r, typical[r]));
+                usual.push_back(work_->usual(r, among));
+                if (usual.back().is_known) usual_ns.push_back(usual.back().step_ns);
+            }
+            if (usual_ns.size() < among.size()) continue;
+            std::vector<double> shared(job_.steps, NAN);
+            for (std::uint32_t s = 0; s < job_.steps; ++s) {
+                std::vector<double> values;
+                for (const auto& each : excess) {
+                    if (!std::isnan(each[s])) values.push_back(each[s]);
+                }
+                if (!values.empty()) shared[s] = median_of(std::move(values));
+            }
+            const slow_steps_of slow = slow_steps(shared, median_of(usual_ns));
+            if (!slow.is_slow) continue;
+            std::size_t count = 0;
+            for (std::size_t i = 0; i < excess.size(); ++i) {
+                double sum = slow.is_passing ? 0 : usual_ns[i] - median_of(usual_ns) / 2;
+                for (std::uint32_t s = 0; s < job_.steps && slow.is_passing; ++s) {
+                    if (slow.in[s] && !std::isnan(excess[i][s])) sum += excess[i][s] - shared[s] / 2;
+                }
+                count += sum > 0 ? 1 : 0;
+            }
+            if (static_cast<double>(count) < host_share * static_cast<double>(among.size())) continue;
+            job_change change;
+            change.local.resize(job_.ranks.size());
+            std::size_t at = 0;
+            for (const std::uint32_t r : among) {
+                change.local[r] =
+                    slow.is_passing ? work_->as_peers(r, slow.in, typical[r]) : work_->without(r, usual[at]);
+                ++at;
+            }
+            straggler found{.kind = group.kind,
+                            .ranks = {among.begin(), among.end()},
+                            .name = group.name,
+                            .steps = slow.count,
+                            .is_passing = slow.is_passing,
+                            .excess_ns = slow.is_passing ? mean_of(known(shared)) : median_of(usual_ns)};
+            explain(found, slow);
+            make_host_faster(change, found);
+            const auto [gain, error] = gain_of(change, slow);
+            found.gain_ns = gain;
+            found.error_ns = error;
+            candidates_.push_back(std::move(found));
+        }
+    }
+
+    // A GPU that works less does not make its host launch sooner.
+    void make_host_faster(job_change& change, const straggler& of) const {
+        change.host_too.assign(job_.ranks.size(), false);
+        const bool is_of_host = of.part >= first_idle_part || of.part == communication_part;
+        for (const std::uint32_t r : of.ranks) change.host_too[r] = is_of_host;
+    }
+
+    // Communicators whose transfers take longer than the same ones of others; or, in some steps, than their own.
+    void price_network() {
+        struct of_class {
+            std::vector<std::uint32_t> matched;
+            double median = 0;
+        };
+        std::map<std::tuple<collective_function, std::uint64_t, std::uint32_t>, std::map<std::uint64_t, of_class>>
+            classes;
+        for (std::uint32_t m = 0; m < job_.matched.size(); ++m) {
+            const matched_collective& of = job_.matched[m];
+            if (of.count < 2 || !of.is_whole) continue;
+            const collective_member member = job_.members[of.first];
+            const rank_collective& first = job_.at(member);
+            if (first.step == UINT32_MAX) continue;
+            const std::uint64_t key = job_.ranks[member.rank].communicators[first.communicator].key;
+            classes[{first.function, first.bytes, of.count}][key].matched.push_back(m);
+        }
+        std::map<std::uint64_t, std::vector<std::pair<std::uint32_t, double>>> slower;  // communicator → matched, share
+        std::map<std::uint64_t, std::vector<std::pair<std::uint32_t, double>>> passing;
+        for (auto& [is, by_communicator] : classes) {
+            std::vector<double> medians;
+            for (auto& [key, of] : by_communicator) {
+                std::vector<double> values;
+                values.reserve(of.matched.size());
+                for (const std::uint32_t m : of.matched) values.push_back(replay_->transfer_ns(m));
+                of.median = median_of(values);
+                medians.push_back(of.median);
+                const double deviation = deviation_of(values);
+                const double most = of.median * slow_transfer +
+                                    deviations_for(static_cast<double>(job_.matched.size()), chance) * deviation;
+                for (const std::uint32_t m : of.matched) {
+                    const double takes = replay_->transfer_ns(m);
+                    const bool is_beyond = takes > most && takes - of.median > clock_error(job_.matched[m]);
+                    if (is_beyond) passing[key].emplace_back(m, of.median / takes);
+                }
+            }
+            if (by_communicator.size() < 3) continue;
+            const double usual = median_of(medians);
+            for (const auto& [key, of] : by_communicator) {
+                const bool is_slow = of.median > slow_transfer * usual &&
+                                     of.median - usual > clock_error(job_.matched[of.matched.front()]);
+                if (!is_slow) continue;
+                for (const std::uint32_t m : of.matched) {
+                    const double takes = replay_->transfer_ns(m);
+                    slower[key].emplace_back(m, takes > usual ? usual / takes : 1);
+                }
+            }
+        }
+        const auto add = [&](const auto& by_communicator, bool is_passing) {
+            for (const auto& [key, list] : by_communicator) {
+                double excess = 0;
+                std::set<std::uint32_t> steps, ranks;
+                job_change change;
+                change.transfer.assign(job_.matched.size(), 1);
+                std::uint32_t step_rank = 0;
+                for (const auto& [m, share] : list) {
+                    change.transfer[m] = share;
+                    excess += (1 - share) * replay_->transfer_ns(m);
+                    const collective_member member = job_.members[job_.matched[m].first];
+                    steps.insert(job_.at(member).step);
+                    step_rank = member.rank;
+                    for (const collective_member& each : job_.members_of(job_.matched[m])) ranks.insert(each.rank);
+                }
+                excess /= job_.steps;
+                if (excess < least_ns_ / 2) continue;
+                slow_steps_of slow;
+                slow.is_passing = is_passing;
+                slow.count = static_cast<std::uint32_t>(steps.size());
+                const auto [gain, error] = gain_of(change, slow);
+                const rank_summary& rank = job_.ranks[step_rank];
+                std::string name;
+                for (const rank_communicator& each : rank.communicators) {
+                    if (each.key == key) name = each.name;
+                }
+                straggler found{.kind = straggler_kind::network,
+                                .ranks = {ranks.begin(), ranks.end()},
+                                .name = "the network of " + names_of(ranks),
+                                .gain_ns = gain,
+                                .error_ns = error,
+                                .steps = slow.count,
+                                .is_passing = is_passing,
+                                .excess_ns = excess,
+                                .cause = is_passing ? "transfers take longer than the same ones at other times"
+                                                    : "transfers take longer than the same ones of other communicators",
+                                .part = communication_part,
+                                .part_ns = excess};
+                if (!name.empty()) found.place = "communicator " + terminal_safe(name);
+                candidates_.push_back(std::move(found));
+            }
+        };
+        add(slower, false);
+        add(passing, true);
+    }
+
+    // "ranks 2 and 3", "ranks 0 to 3, 8 and 3 more".
+    std::string names_of(const std::set<std::uint32_t>& ranks) const {
+        if (ranks.size() == 1) return job_.name_of(*ranks.begin());
+        std::vector<std::int64_t> numbers;
+        for (const std::uint32_t r : ranks) {
+            if (!job_.ranks[r].rank) {
+                return fmt::format("{} and {} more", job_.name_of(*ranks.begin()), ranks.size() - 1);
+            }
+            numbers.push_back(*job_.ranks[r].rank);
+        }
+        return "ranks " + list_of_numbers(numbers);
+    }
+
+    // A finding gains more than its error, and than a hundredth of a step. One that another explains is left out: a
+    // rank of a slow host, and a communicator whose ranks are slow.
+    void keep_stragglers() {
+        std::stable_sort(candidates_.begin(), candidates_.end(),
+                         [](const straggler& a, const straggler& b) { return a.gain_ns > b.gain_ns; });
+        for (straggler& each : candidates_) {
+            if (each.gain_ns < least_ns_ || each.gain_ns < each.error_ns.value_or(0)) continue;
+            const bool is_known =
+                std::any_of(out_.stragglers.begin(), out_.stragglers.end(), [&](const straggler& other) {
+                    if (each.kind == straggler_kind::network && other.kind == straggler_kind::network) {
+                        return each.ranks == other.ranks;
+                    }
+                    if (each.kind == straggler_kind::network || other.kind == straggler_kind::network) return false;
+                    return std::includes(other.ranks.begin(), other.ranks.end(), each.ranks.begin(),
+                                         each.ranks.end()) ||
+                           std::includes(each.ranks.begin(), each.ranks.end(), other.ranks.begin(), other.ranks.end());
+                });
+            if (!is_known) out_.stragglers.push_back(std::move(each));
+        }
+        if (!std::isinf(usual_bound_ns_)) out_.least_ns = std::max(least_ns_, usual_bound_ns_);
+    }
+
+    bool has_own_steps(std::uint32_t rank) const {
+        const auto& lent = job_.of_other_steps;
+        return std::find(lent.begin(), lent.end(), rank) == lent.end();
+    }
+
+    // Why: the part of its step that exceeds its peers' most, and where.
+    void explain(straggler& of, const slow_steps_of& slow) const {
+        const std::set<std::uint32_t> among(of.ranks.begin(), of.ranks.end());
+        const std::uint32_t own = of.ranks.front();
+        std::set<std::uint32_t> peers;
+        std::uint32_t some_step = 0;
+        while (some_step + 1 < job_.steps && !slow.in[some_step]) ++some_step;
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            const bool is_peer = !among.contains(r) && out_.ranks[r].has_peers && has_own_steps(r) &&
+                                 work_->shape(r, some_step) == work_->shape(own, some_step);
+            if (is_peer) peers.insert(r);
+        }
+        if (!has_own_steps(own)) of.cause = "not known, since its capture has no steps";
+        if (peers.empty() || !has_own_steps(own)) return;
+        // Means of the slow steps.
+        struct mean_step {
+            std::array<double, rank_part_count> parts{};
+            double kernels = 0, threads = 0;
+        };
+        const auto mean_of_rank = [&](std::uint32_t r) {
+            mean_step out;
+            double count = 0;
+            for (std::uint32_t s = 0; s < job_.steps; ++s) {
+                if (!slow.in[s]) continue;
+                const rank_step& step = job_.ranks[r].steps[job_.first_step[r] + s];
+                double others = 0;
+                for (std::size_t part = 0; part < rank_part_count; ++part) {
+                    out.parts[part] += static_cast<double>(step.parts[part]);
+                    if (part != communication_part) others += static_cast<double>(step.parts[part]);
+                }
+                // Of communication only what it does not wait for is its own work.
+                const rank_summary& of_rank = job_.ranks[r];
+                const auto local = static_cast<double>(of_rank.local_ns(step.to_ns) - of_rank.local_ns(step.from_ns));
+                out.parts[communication_part] += local - others - static_cast<double>(step.parts[communication_part]);
+                out.kernels += static_cast<double>(step.kernels);
+                out.threads += static_cast<double>(step.threads);
+                ++count;
+            }
+            for (double& part : out.parts) part /= std::max(count, 1.0);
+            out.kernels /= std::max(count, 1.0);
+            out.threads /= std::max(count, 1.0);
+            return out;
+        };
+        const auto median_step = [&](const std::set<std::uint32_t>& ranks) {
+            std::vector<mean_step> all;
+            all.reserve(ranks.size());
+            for (const std::uint32_t r : ranks) all.push_back(mean_of_rank(r));
+            mean_step out;
+            const auto middle = [&](auto&& value) {
+                std::vector<double> values;
+                values.reserve(all.size());
+                for (const mean_step& each : all) values.push_back(value(each));
+                return median_of(std::move(values));
+            };
+            for (std::size_t part = 0; part < rank_part_count; ++part) {
+                out.parts[part] = middle([&](const mean_step& each) { return each.parts[part]; });
+            }
+            out.kernels = middle([](const mean_step& each) { return each.kernels; });
+            out.threads = middle([](const mean_step& each) { return each.threads; });
+            return out;
+        };
+        const mean_step is = median_step(among);
+        const mean_step usual = median_step(peers);
+        double most = 0;
+        for (std::size_t part = 0; part < rank_part_count; ++part) {
+            if (is.parts[part] - usual.parts[part] > most) {
+                most = is.parts[part] - usual.parts[part];
+                of.part = part;
+            }
+        }
+        of.part_ns = most;
+        of.cause = cause_of(of.part, is.kernels, usual.kernels, is.threads, usual.threads);
+        if (of.part != communication_part) find_place(of, own, peers);
+        find_stretch(of, own, slow);
+        for (const rank_finding& found : job_.ranks[own].findings) {
+            if (of.finding.empty()) of.finding = found.title;
+            if (of.line.empty()) of.line = found.line;
+        }
+    }
+
+    static std::string cause_of(std::size_t part, double kernels, double usual_kernels, double threads,
+                                double usual_threads) {
+        if (part == compute_part) {
+            const auto differ = [](double a, double b) { return std::abs(a - b) > same_work * std::max(a, b); };
+            if (differ(kernels, usual_kernels)) {
+                return fmt::format("uneven work: it has {:.0f} kernels a step, its peers {:.0f}", kernels,
+                                   usual_kernels);
+            }
+            if (differ(threads, usual_threads)) {
+                return fmt::format("uneven work: its kernels have {:.2f} times the threads of its peers'",
+                                   threads / std::max(usual_threads, 1.0));
+            }
+            return "its GPU takes longer for the same kernels";
+        }
+        if (part == communication_part) return "its GPU computes nothing beside collectives that it does not wait for";
+        if (part == copy_part) return "its copies take longer";
+        const auto cause = static_cast<idle_cause>(part - first_idle_part);
+        if (cause == idle_cause::loader) return "its input is late: it waits for the data loader";
+        const idle_group group = group_of(cause);
+        if (group == idle_group::starved) return fmt::format("its host is late: {}", word_for(cause));
+        return fmt::format("its GPU is idle longer: {}", word_for(cause));
+    }
+
+    void find_place(straggler& of, std::uint32_t own, const std::set<std::uint32_t>& peers) const {
+        double most = 0;
+        for (const rank_place& place : job_.ranks[own].time) {
+            if (place.part != of.part) continue;
+            std::vector<double> usual;
+            for (const std::uint32_t peer : peers) {
+                const auto& time = job_.ranks[peer].time;
+                const auto same = std::find_if(time.begin(), time.end(), [&](const rank_place& each) {
+                    return each.part == place.part && each.place == place.place;
+                });
+                usual.push_back(same == time.end() ? 0 : same->mean_ns);
+            }
+            const double more = place.mean_ns - median_of(std::move(usual));
+            if (more <= most) continue;
+            most = more;
+            of.place = terminal_safe(place.place);
+        }
+    }
+
+    // The stretch between two collectives in which most of it lies, where the steps have the same ones.
+    void find_stretch(straggler& of, std::uint32_t own, const slow_steps_of& slow) const {
+        std::vector<double> sums;
+        std::uint32_t with = UINT32_MAX;
+        for (std::uint32_t s = 0; s < job_.steps; ++s) {
+            if (!slow.in[s] || !work_->has_peers(own, s)) continue;
+            if (with == UINT32_MAX) {
+                with = s;
+                sums.assign(work_->stretches(own, s), 0);
+            }
+            if (work_->shape(own, s) != work_->shape(own, with)) return;
+            for (std::size_t i = 0; i < sums.size(); ++i)
+                sums[i] += work_->length(own, s, i) - work_->typical(own, s, i);
+        }
+        if (sums.size() < 3) return;
+        double all = 0;
+        for (const double each : sums) all += std::max(each, 0.0);
+        const auto most = static_cast<std::size_t>(std::max_element(sums.begin(), sums.end()) - sums.begin());
+        if (!(sums[most] > one_stretch_share * all)) return;
+        const std::uint32_t next = work_->collective_after(own, with, most);
+        if (next == npos) {
+            of.where = "after the last collective of the step";
+            return;
+        }
+        const rank_collective& is = job_.ranks[own].collectives[next];
+        of.where = fmt::format("before {} {} of {}", to_string(is.function), most + 1, sums.size() - 1);
+        if (of.place.empty()) of.place = terminal_safe(job_.ranks[own].places[is.place]);
+    }
+
+    void put_in_order() {
+        out_.order.resize(out_.ranks.size());
+        std::iota(out_.order.begin(), out_.order.end(), 0U);
+        std::stable_sort(out_.order.begin(), out_.order.end(), [&](std::uint32_t a, std::uint32_t b) {
+            const auto key = [&](std::uint32_t r) {
+                return std::tuple(-out_.ranks[r].gain_ns * (out_.ranks[r].is_priced ? 1 : 0), -out_.ranks[r].excess_ns);
+            };
+            return key(a) < key(b);
+        });
+        // Those of a straggler first.
+        std::stable_partition(out_.order.begin(), out_.order.end(), [&](std::uint32_t r) {
+            return std::any_of(out_.stragglers.begin(), out_.stragglers.end(), [&](const straggler& each) {
+                return each.kind != straggler_kind::network &&
+                       std::find(each.ranks.begin(), each.ranks.end(), r) != each.ranks.end();
+            });
+        });
+    }
+
+    void remark() {
+        auto& out = out_.remarks;
+        const auto listed = [&](const auto& ranks, auto&& name) {
+            std::string text;
+            for (std::size_t i = 0; i < ranks.size() && i < 8; ++i) text += (i == 0 ? "" : ", ") + name(ranks[i]);
+            if (ranks.size() > 8) text += fmt::format(" and {} more", ranks.size() - 8);
+            return text;
+        };
+        const auto name = [&](std::uint32_t r) { return terminal_safe(job_.name_of(r)); };
+        if (!job_.missing.empty()) {
+            out.push_back("no capture with GPU work of " + text_of_ranges(job_.missing));
+        }
+        if (job_.rivals != 0) {
+            out.push_back(fmt::format(
+                "{} more capture{} same rank's number as one of this job, and {} taken for another "
+                "job",
+                job_.rivals, job_.rivals == 1 ? " has the" : "s have the", job_.rivals == 1 ? "is" : "are"));
+        }
+        std::map<std::string, std::set<std::uint32_t>> on_gpu;
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            if (!job_.ranks[r].gpu.empty()) on_gpu[job_.ranks[r].gpu].insert(r);
+        }
+        for (const auto& [gpu, ranks] : on_gpu) {
+            if (ranks.size() < 2) continue;
+            out.push_back(names_of(ranks) + " share a GPU, on which they take turns: prices are too high");
+            break;
+        }
+        if (!job_.of_other_steps.empty()) {
+            out.push_back("without steps of its own, and compared by those of another rank: " +
+                          listed(job_.of_other_steps, name));
+        }
+        if (!job_.at_other_times.empty()) {
+            out.push_back("recorded while no other rank was: " + listed(job_.at_other_times, name));
+        }
+        const collective_losses& lost = job_.lost;
+        const auto count = [&](std::uint64_t number, std::string_view why) {
+            if (number != 0)
+                out.push_back(fmt::format("{} records of collectives left out: {}", with_thousands(number), why));
+        };
+        count(lost.before_recording, "they began before the last of their ranks recorded");
+        count(lost.after_recording, "the recording of one of their ranks had ended");
+        count(lost.absent_ranks, "there is no capture of some of their ranks");
+        count(lost.ambiguous, "several collectives of one rank have the same communicator and sequence");
+        count(lost.unplaced, "their kernel was not seen, or is another GPU's");
+        count(lost.missing, "a rank that recorded has no such collective");
+        count(lost.differing, "their members differ in function or size");
+        for (std::size_t i = 0; i < job_.mismatches.size() && i < 3; ++i) {
+            const collective_mismatch& each = job_.mismatches[i];
+            const rank_collective& is = job_.at(each.other);
+            const std::string& place = job_.ranks[each.other.rank].places[is.place];
+            std::string what = fmt::format("{} of {} bytes", to_string(is.function), with_thousands(is.bytes));
+            if (is.sequence != no_sequence) what += fmt::format(", number {}", is.sequence);
+            if (!place.empty()) what += ", in " + terminal_safe(place);
+            out.push_back(fmt::format("{} {} the {}, of {}", name(each.rank),
+                                      each.is_missing ? "does not have" : "calls something else than", what,
+                                      name(each.other.rank)));
+        }
+        bool is_by_order = job_.by[static_cast<std::size_t>(collective_match::order)] != 0;
+        if (is_by_order) {
+            out.push_back("collectives without a sequence are matched by their order in the step");
+        }
+        std::vector<std::string> apart;
+        std::size_t without_name = 0;
+        for (const host_clock& each : job_.clocks.hosts) {
+            if (!each.is_aligned) {
+                if (each.host.empty()) {
+                    ++without_name;
+                } else {
+                    apart.push_back("host " + terminal_safe(each.host));
+                }
+            } else if (!each.fit.is_consistent) {
+                out.push_back(
+                    fmt::format("host {}: by any one clock a collective ends before its last rank has begun it",
+                                terminal_safe(each.host)));
+            }
+        }
+        if (without_name != 0) {
+            apart.push_back(without_name == 1 ? "a trace without a host's name"
+                                              : fmt::format("{} traces without a host's name", without_name));
+        }
+        if (!apart.empty()) {
+            out.push_back(listed(apart, [](const std::string& each) { return each; }) +
+                          (apart.size() + without_name > 2 || without_name > 1
+                               ? " share no collective with the first host: their clocks are not aligned"
+                               : " shares no collective with the first host: its clock is not aligned"));
+        }
+    }
+
+    static std::string text_of_ranges(const std::vector<number_range>& ranges) {
+        const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
+        std::string out = is_one ? "rank " : "ranks ";
+        for (std::size_t i = 0; i < ranges.size() && i < most_pieces; ++i) {
+            const number_range& each = ranges[i];
+            out += i == 0 ? "" : ", ";
+            out +=
+                each.first == each.last ? std::to_string(each.first) : fmt::format("{} to {}", each.first, each.last);
+        }
+        if (ranges.size() > most_pieces) out += " and others";
+        return out;
+    }
+
+    const job_ranks& job_;
+    job_answer out_;
+    std::optional<job_replay> replay_;
+    std::optional<own_work> work_;
+    replayed_steps base_;
+    std::vector<std::vector<double>> excess_;    // by rank and step
+    std::vector<own_work::usual_excess> usual_;  // by rank
+    std::vector<std::uint32_t> compared_;        // ranks that have peers
+    std::optional<step_noise> noise_;
+    std::vector<bool> lacks_collectives_;  // by step
+    double usual_bound_ns_ = 0;
+    double least_ns_ = 0;
+    std::vector<straggler> candidates_;
+};
+
+}  // namespace
+
+std::string list_of_numbers(const std::vector<std::int64_t>& numbers) {
+    std::vector<std::string> pieces;
+    std::size_t listed = 0;
+    for (std::size_t from = 0; from < numbers.size() && pieces.size() < most_pieces;) {
+        std::size_t to = from + 1;
+        while (to < numbers.size() && numbers[to] == numbers[to - 1] + 1) ++to;
+        if (to - from < 3) to = from + 1;
+        pieces.push_back(to - from == 1 ? std::to_string(numbers[from])
+                                        : fmt::format("{} to {}", numbers[from], numbers[to - 1]));
+        listed += to - from;
+        from = to;
+    }
+    if (listed < numbers.size()) pieces.push_back(fmt::format("{} more", with_thousands(numbers.size() - listed)));
+    std::string out;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        out += (i == 0 ? "" : i + 1 == pieces.size() ? " and " : ", ") + pieces[i];
+    }
+    return out;
+}
+
+std::string_view to_string(straggler_kind kind) noexcept {
+    switch (kind) {
+        case straggler_kind::rank:
+            return "rank";
+        case straggler_kind::group:
+            return "group";
+        case straggler_kind::host:
+            return "host";
+        case straggler_kind::network:
+            break;
+    }
+    return "network";
+}
+
+std::string_view to_string(collective_function function) noexcept {
+    constexpr std::array<std::string_view, 11> names{"collective", "all_reduce",     "broadcast", "reduce",
+                                                     "all_gather", "reduce_scatter", "send/recv", "send/recv",
+                                                     "all_to_all", "gather",         "scatter"};
+    const auto at = static_cast<std::size_t>(function);
+    return at < names.size() ? names[at] : names[0];
+}
+
+double bus_factor(collective_function function, std::uint32_t ranks) noexcept {
+    if (ranks < 2) return 0;
+    const double n = ranks;
+    switch (function) {
+        case collective_function::all_reduce:
+            return 2 * (n - 1) / n;
+        // The call counts one rank's part.
+        case collective_function::all_gather:
+        case collective_function::reduce_scatter:
+            return n - 1;
+        case collective_function::all_to_all:
+            return (n - 1) / n;
+        case collective_function::broadcast:
+        case collective_function::reduce:
+        case collective_function::send:
+        case collective_function::recv:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+job_answer answer_of(const job_ranks& job) { return answer_maker(job).run(); }
+
+std::string verdict_of(const job_ranks& job, const job_answer& of) {
+    if (!of.no_verdict.empty()) return fmt::format("which rank holds the job up is not known: {}", of.no_verdict);
+    const straggler* const worst = of.worst();
+    if (worst == nullptr) {
+        return fmt::format(
+            "no rank holds the job up: one that costs more than {} of every step ({:.1f} %) would have been seen",
+            time_text(of.least_ns), 100 * of.least_ns / std::max(of.step_ns, 1.0));
+    }
+    std::string where;
+    const bool are_several = worst->kind == straggler_kind::group;
+    if (worst->kind == straggler_kind::rank && job.clocks.hosts.size() > 1) {
+        const std::string& host = job.ranks[worst->ranks.front()].host;
+        if (!host.empty()) where = fmt::format(" (host {})", terminal_safe(host));
+    }
+    return fmt::format("{}{} {} the job up: {} of each step's {} ({:.1f} %), {} of {} steps",
+                       terminal_safe(worst->name), where, are_several ? "hold" : "holds", time_text(worst->gain_ns),
+                       time_text(of.step_ns), 100 * worst->gain_ns / std::max(of.step_ns, 1.0), worst->steps, of.steps);
+}
+
+std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of) {
+    std::vector<std::string> out;
+    out.push_back(verdict_of(job, of) + '.');
+    for (const straggler& each : of.stragglers) {
+        std::string text = fmt::format(
+            "If {} were as fast as {} peers, a step would take {} instead of {}: {}{} less, {} s in the {} step{}",
+            terminal_safe(each.name), each.kind == straggler_kind::group ? "their" : "its",
+            time_text(of.step_ns - each.gain_ns), time_text(of.step_ns), time_text(each.gain_ns),
+            each.error_ns ? " ± " + time_text(*each.error_ns) : " (one step has no interval)",
+            fmt::format("{:.2f}", each.gain_ns * of.steps / 1e9), of.steps, of.steps == 1 ? "" : "s");
+        text += each.is_passing ? fmt::format("; it is slower in {} of them.", each.steps) : ".";
+        if (!each.cause.empty()) {
+            text += (each.kind == straggler_kind::group ? " Cause, on each: " : " Cause: ") + each.cause;
+            if (each.part_ns > 0) {
+                text += fmt::format(", {} more a{} step", time_text(each.part_ns),
+                                    each.is_passing && each.kind != straggler_kind::network ? " slow" : "");
+            }
+            if (!each.place.empty()) text += ", in " + each.place;
+            if (!each.where.empty()) text += ", " + each.where;
+            text += '.';
+        }
+        if (!each.finding.empty()) {
+            text += fmt::format(" Its own dearest finding: {}{}.", terminal_safe(each.finding),
+                                each.line.empty() ? "" : ", " + terminal_safe(each.line));
+        }
+        out.push_back(std::move(text));
+    }
+    if (of.no_verdict.empty() && of.exposed_ns > 0) {
+        out.push_back(fmt::format(
+            "Exposed communication: with transfers that take no time a step would be {} shorter ({:.1f} %).",
+            time_text(of.exposed_ns), 100 * of.exposed_ns / std::max(of.step_ns, 1.0)));
+    }
+    if (const std::size_t aligned = job.clocks.aligned_count(); aligned > 1) {
+        const std::size_t all = job.clocks.hosts.size();
+        out.push_back(
+            fmt::format("Clocks of {}{} hosts are aligned by collectives, within {} at the worst (report clocks).",
+                        aligned == all ? "" : fmt::format("{} of ", aligned), all, time_text(job.clocks.error_ns())));
+    }
+    for (const std::string& remark : of.remarks) out.push_back(remark + '.');
+    return out;
+}
+
+}  // namespace prof

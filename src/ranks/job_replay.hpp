@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of all ranks of a job together, replayed with a change. Each rank does its own work, in its local time; a
+// collective begins when its last member arrives, and takes its transfer; a rank that waits for it goes on when it
+// ends. Without a change that gives the recorded times again.
+//
+// Pure. A replay is linear in the collectives of all ranks; the object has about 60 bytes for each.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ranks/job.hpp"
+
+namespace prof {
+
+// Of a rank: local times as recorded, and what they become; between two of them in proportion. Both rise, and count
+// from job_replay::origin_ns() on.
+using local_times = std::vector<std::pair<std::int64_t, double>>;
+
+struct job_change {
+    // By rank; empty, or an empty one: as recorded.
+    std::vector<local_times> local{};
+    // By rank: its launches come sooner by as much as its local time is shorter; empty, or false: when they came.
+    std::vector<bool> host_too{};
+    // By index into job_ranks::matched: this share of its transfer; empty: all.
+    std::vector<double> transfer{};
+};
+
+// Steps of the job, by when the last rank ends each.
+struct replayed_steps {
+    double begin_ns = 0;  // of the first
+    std::vector<double> end_ns{};
+
+    double length_ns(std::size_t step) const noexcept {
+        return end_ns[step] - (step == 0 ? begin_ns : end_ns[step - 1]);
+    }
+    double mean_ns() const noexcept {
+        return end_ns.empty() ? 0 : (end_ns.back() - begin_ns) / static_cast<double>(end_ns.size());
+    }
+};
+
+class job_replay {
+public:
+    // It must outlive the object. REQUIRES: it has steps.
+    explicit job_replay(const job_ranks& job);
+
+    replayed_steps run(const job_change& change = {}) const;
+
+    // From the last arrival to its end, the mean of its members. By index into job_ranks::matched.
+    double transfer_ns(std::size_t matched) const;
+    std::int64_t origin_ns() const noexcept { return origin_ns_; }
+    std::int64_t last_arrival_ns(std::size_t matched) const { return last_arrival_[matched]; }
+
+private:
+    enum class event_kind : std::uint8_t { ready, wait, returned, launch, step };  // in this order at one moment
+    struct event {
+        std::int64_t at_ns = 0;     // local
+        std::int64_t order_ns = 0;  // as recorded, where local times are equal
+        std::uint32_t what = 0;     // a collective, in all; a step; or a launch of the rank
+        event_kind kind = event_kind::ready;
+    };
+
+    const job_ranks& job_;
+    std::int64_t origin_ns_ = 0;                      // times are relative to it, so that a double is exact
+    std::vector<std::uint32_t> base_;                 // by rank: of its collectives, in all
+    std::vector<std::uint32_t> group_;                // by collective: index into groups_
+    std::vector<std::uint32_t> next_;                 // by collective: that which follows it in its stream; npos: none
+    std::vector<double> transfer_;                    // by collective: its own, from the last arrival on
+    std::vector<std::int64_t> last_arrival_;          // by matched
+    std::vector<std::vector<event>> events_;          // by rank
+    std::vector<std::vector<std::uint32_t>> groups_;  // members, as collectives in all; matched ones come first
+};
+
+}  // namespace prof

@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks/rank_summary.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "analysis/breakdown/breakdown_steps.hpp"
+#include "analysis/breakdown/code_places.hpp"
+#include "analysis/breakdown/device_cover.hpp"
+#include "analysis/breakdown/host_activity.hpp"
+#include "analysis/projection/op_class.hpp"
+#include "analysis/steps/step_parts.hpp"
+#include "ranks/join_key.hpp"
+#include "record/launch_calls.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::int64_t stream_gap_ns = 20'000;         // between two operations that follow each other in a stream
+constexpr std::int64_t least_launch_gain_ns = 10'000;  // what holds the GPU up by less is not kept
+constexpr std::size_t most_places = 64;
+
+// Collective operations of one rank, as they were described, each with the operation that carried it.
+class collective_finder {
+public:
+    collective_finder(const timeline& data, const op_classifier& class_of, rank_summary& out)
+        : data_(data), class_of_(class_of), out_(out) {}
+
+    // By operation, and the thread for which the caller works.
+    struct found {
+        std::uint32_t op = npos;
+        std::uint32_t thread = npos;
+        rank_collective is{};
+    };
+
+    std::vector<found> run() {
+        for (const timeline_communicator& of : data_.communicators) add_communicator(of);
+        std::vector<found> all;
+        std::unordered_map<std::uint32_t, std::vector<std::size_t>> replayed;  // graph node → collectives
+        std::set<std::uint32_t> taken;                                         // operations of which one is known
+        for (std::size_t i = 0; i < data_.collectives.size(); ++i) {
+            const collective_call& call = data_.collectives[i];
+            if (call.op == npos) {
+                if (call.is_unplaced) ++out_.unplaced;
+                continue;
+            }
+            if (call.in_graph) {
+                replayed[data_.ops[call.op].graph_node].push_back(i);
+                continue;
+            }
+            add(all, call, call.op, taken);
+        }
+        if (!replayed.empty()) {
+            for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+                const auto of = replayed.find(data_.ops[op].graph_node);
+                if (data_.ops[op].graph_node == npos || of == replayed.end()) continue;
+                for (const std::size_t i : of->second) add(all, data_.collectives[i], op, taken);
+            }
+        }
+        if (all.empty()) add_kernels(all);
+        return all;
+    }
+
+private:
+    void add_communicator(const timeline_communicator& of) {
+        join_key key;
+        // A process group's name and size stand for it: a trace has nothing else.
+        if (of.id != 0) {
+            key.add(of.id);
+        } else {
+            key.add(of.name).add(of.ranks);
+        }
+        out_.communicators.push_back({key.value(), of.name, of.ranks, of.rank});
+    }
+
+    std::uint32_t unknown_communicator() {
+        if (unknown_ == npos) {
+            unknown_ = static_cast<std::uint32_t>(out_.communicators.size());
+            out_.communicators.push_back({join_key().add(std::string_view("all ranks")).value(), "", 0, UINT32_MAX});
+        }
+        return unknown_;
+    }
+
+    void add(std::vector<found>& all, const collective_call& call, std::uint32_t op, std::set<std::uint32_t>& taken) {
+        const bool is_p2p = call.function == collective_function::send || call.function == collective_function::recv;
+        // Those of a group share a kernel: the first one stands for it. Sends and receives have other members each.
+        if (!is_p2p && !taken.insert(op).second) return;
+        found one{.op = op, .thread = call.thread};
+        rank_collective& is = one.is;
+        is.bytes = call.bytes;
+        is.enqueued_ns = call.in_graph && data_.ops[op].launch != npos ? data_.api_calls[data_.ops[op].launch].start_ns
+                                                                       : call.time_ns;
+        is.begin_ns = data_.ops[op].start_ns;
+        is.end_ns = data_.ops[op].end_ns;
+        is.function = call.function;
+        is.communicator = call.communicator < data_.communicators.size() ? call.communicator : unknown_communicator();
+        const rank_communicator& of = out_.communicators[is.communicator];
+        is.members = is_p2p ? 2 : of.ranks;
+        is.sequence = call.in_graph ? no_sequence : call.sequence;
+        is.by = call.source == collective_source::kineto ? collective_match::group : collective_match::sequence;
+        if (is_p2p) {
+            is.by = collective_match::order;
+            is.sequence = no_sequence;
+            const std::int64_t own = call.source == collective_source::kineto
+                                         ? data_.number("rank").value_or(-1)
+                                         : (of.rank == UINT32_MAX ? -1 : std::int64_t{of.rank});
+            if (own < 0 || call.peer < 0) {
+                ++out_.unplaced;
+                return;
+            }
+            const std::int64_t from = call.function == collective_function::send ? own : call.peer;
+            const std::int64_t to = call.function == collective_function::send ? call.peer : own;
+            is.key = join_key()
+                         .add(of.key)
+                         .add(static_cast<std::uint64_t>(from))
+                         .add(static_cast<std::uint64_t>(to))
+                         .value();
+            is.function = collective_function::send;
+        } else {
+            if (is.sequence == no_sequence) is.by = collective_match::order;
+            join_key key;
+            key.add(of.key);
+            // PyTorch counts all operations of a group, whatever their function.
+            if (is.by != collective_match::group) key.add(static_cast<std::uint64_t>(is.function));
+            if (call.in_graph) key.add(std::string_view("replayed"));
+            is.key = key.value();
+        }
+        all.push_back(one);
+    }
+
+    // Nobody described them: kernels of libraries that communicate, by their names.
+    void add_kernels(std::vector<found>& all) {
+        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+            const gpu_op& of = data_.ops[op];
+            if (of.kind != op_kind::kernel || class_of_(of) != op_class::communication) continue;
+            found one{.op = op};
+            one.is.communicator = unknown_communicator();
+            one.is.by = collective_match::order;
+            one.is.begin_ns = of.start_ns;
+            one.is.end_ns = of.end_ns;
+            one.is.enqueued_ns = of.launch == npos ? of.start_ns : data_.api_calls[of.launch].start_ns;
+            if (of.launch != npos) one.thread = data_.api_calls[of.launch].thread;
+            one.is.key = join_key().add(std::string_view("all ranks")).value();
+            all.push_back(one);
+        }
+    }
+
+    const timeline& data_;
+    const op_classifier& class_of_;
+    rank_summary& out_;
+    std::uint32_t unknown_ = npos;
+};
+
+class summary_maker {
+public:
+    summary_maker(const timeline& data, const attribution& att, const breakdown_steps& of, rank_summary& out)
+        : data_(data),
+          att_(att),
+          of_(of.of),
+          out_(out),
+          in_steps_(of.of.steps),
+          part_of_(data, att, of.of),
+          class_of_(data),
+          host_(data, att),
+          where_(data, att, of.of),
+          causes_(data, att, host_, where_, of.of) {}
+
+    void run() {
+        for (const whole_step& step : of_.steps) {
+            out_.steps.push_back({.number = step.number,
+                                  .from_ns = step.from_ns(),
+                                  .to_ns = step.to_ns(),
+                                  .host_from_ns = step.start_ns,
+                                  .host_to_ns = step.end_ns});
+        }
+        found_ = collective_finder(data_, class_of_, out_).run();
+        std::stable_sort(found_.begin(), found_.end(), [&](const auto& a, const auto& b) {
+            return std::tuple(a.is.begin_ns, a.op) < std::tuple(b.is.begin_ns, b.op);
+        });
+        choose_device();
+        of_op_.assign(data_.ops.size(), npos);
+        for (std::uint32_t i = 0; i < found_.size(); ++i) of_op_[found_[i].op] = i;
+        const std::set<std::uint32_t> devices = devices_of(data_);
+        for (const std::uint32_t device : devices) cover(device);
+        add_places();
+        take_collectives();
+        take_launches();
+    }
+
+private:
+    // Waits are those of one GPU: a process has one, but for few.
+    void choose_device() {
+        std::map<std::uint32_t, std::size_t> counts;
+        for (const auto& each : found_) ++counts[data_.place_of(data_.ops[each.op]).device];
+        if (counts.empty()) return;
+        device_ = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
+                      return a.second < b.second;
+                  })->first;
+        for (const device_record& each : data_.devices) {
+            const bool is_known =
+                std::any_of(std::begin(each.uuid), std::end(each.uuid), [](auto byte) { return byte != 0; });
+            if (each.device == device_ && is_known) out_.gpu.assign(std::begin(each.uuid), std::end(each.uuid));
+        }
+        const std::size_t all = found_.size();
+        std::erase_if(found_, [&](const auto& each) { return data_.place_of(data_.ops[each.op]).device != device_; });
+        out_.unplaced += all - found_.size();
+    }
+
+    void cover(std::uint32_t device) {
+        if (of_.steps.empty()) return;
+        in_steps_.restart();
+        step_cursor for_ops(of_.steps);
+        const bool has_waits = device == device_;
+        std::int64_t begin_ns = of_.steps.front().from_ns();
+        if (has_waits && !found_.empty()) begin_ns = std::min(begin_ns, found_.front().is.begin_ns);
+        walk_device(
+            data_, class_of_, device, begin_ns, of_.steps.back().to_ns(),
+            [&](const covered_time& piece, std::uint32_t next) {
+                if (has_waits) follow(piece);
+                take(piece, device, next);
+            },
+            [&](std::uint32_t op) {
+                const gpu_op& of = data_.ops[op];
+                if (of.kind != op_kind::kernel || class_of_(of) != op_class::compute) return;
+                if (!for_ops.move_to(of.start_ns, of.start_ns + 1)) return;
+                for_ops.for_each(of.start_ns, of.start_ns + 1, [&](std::uint32_t step, std::int64_t, std::int64_t) {
+                    const kernel_record& kernel = data_.kernels[of.detail];
+                    std::uint64_t threads = 1;
+                    for (const std::uint32_t size : kernel.grid) threads *= std::max(size, 1U);
+                    for (const std::uint32_t size : kernel.block) threads *= std::max(size, 1U);
+                    ++out_.steps[step].kernels;
+                    out_.steps[step].threads += threads;
+                });
+            });
+        if (has_waits) close_wait();
+    }
+
+    // Time in which nothing computes while a collective runs is a wait up to the end of the last one that ended in it.
+    void follow(const covered_time& piece) {
+        const std::uint32_t communication = piece.of(op_class::communication);
+        if (piece.of(op_class::compute) == npos && communication != npos) {
+            if (of_op_[communication] != npos)
+                found_[of_op_[communication]].is.exposed_ns += piece.end_ns - piece.start_ns;
+            if (open_from_ns_ == INT64_MAX) open_from_ns_ = piece.start_ns;
+            open_to_ns_ = piece.end_ns;
+            return;
+        }
+        // Between two collectives that follow each other in the stream nothing else was to be done.
+        if (piece.is_idle() && piece.end_ns - piece.start_ns <= stream_gap_ns) return;
+        close_wait();
+    }
+
+    void close_wait() {
+        if (open_from_ns_ == INT64_MAX) return;
+        const std::int64_t from_ns = open_from_ns_;
+        const std::int64_t to_ns = open_to_ns_;
+        open_from_ns_ = INT64_MAX;
+        // The last that ended in it. Where a kernel began although one still ran, that kernel had waited for one that
+        // had just ended, or for none.
+        while (ended_ < by_end().size() && end_of(ended_) <= to_ns) ++ended_;
+        if (ended_ == 0) return;
+        const std::int64_t end_ns = end_of(ended_ - 1);
+        if (end_ns <= from_ns) return;
+        const bool ends_it = to_ns - end_ns <= latency_ns;
+        if (!ends_it) return;
+        out_.waited.push_back({from_ns, end_ns, waited_ns_});
+        const std::int64_t at_ns = from_ns - waited_ns_;
+        for (std::size_t i = ended_; i > 0 && end_of(i - 1) == end_ns; --i) {
+            out_.waits.push_back({at_ns, by_end_[i - 1]});
+        }
+        waited_ns_ += end_ns - from_ns;
+    }
+
+    const std::vector<std::uint32_t>& by_end() {
+        if (by_end_.size() == found_.size()) return by_end_;
+        by_end_.resize(found_.size());
+        std::iota(by_end_.begin(), by_end_.end(), 0U);
+        std::stable_sort(by_end_.begin(), by_end_.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return found_[a].is.end_ns < found_[b].is.end_ns; });
+        return by_end_;
+    }
+    std::int64_t end_of(std::size_t index) { return found_[by_end_[index]].is.end_ns; }
+
+    void take(const covered_time& piece, std::uint32_t device, std::uint32_t next) {
+        if (!in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
+        if (piece.is_idle()) {
+            causes_.explain({piece.start_ns, piece.end_ns, device, next}, [&](const idle_piece& idle) {
+                add(idle.start_ns, idle.end_ns, first_idle_part + static_cast<std::size_t>(idle.cause),
+                    std::uint64_t{1} << 32 | idle.place);
+            });
+            return;
+        }
+        const std::uint32_t compute = piece.of(op_class::compute);
+        const std::uint32_t communication = piece.of(op_class::communication);
+        if (compute != npos) {
+            add(piece.start_ns, piece.end_ns, compute_part, part_of_.of(compute));
+        } else if (communication != npos) {
+            add(piece.start_ns, piece.end_ns, communication_part, part_of_.of(communication));
+        } else {
+            add(piece.start_ns, piece.end_ns, copy_part, part_of_.of(piece.of(op_class::memory)));
+        }
+    }
+
+    void add(std::int64_t from_ns, std::int64_t to_ns, std::size_t part, std::uint64_t place) {
+        in_steps_.for_each(from_ns, to_ns, [&](std::uint32_t step, std::int64_t start_ns, std::int64_t end_ns) {
+            out_.steps[step].parts[part] += end_ns - start_ns;
+            time_[{part, place}] += end_ns - start_ns;
+        });
+    }
+
+    void add_places() {
+        const auto steps = static_cast<double>(std::max<std::size_t>(out_.steps.size(), 1));
+        std::map<std::pair<std::size_t, std::string>, double> named;
+        for (const auto& [key, ns] : time_) {
+            const auto& [part, place] = key;
+            const std::string& name = place >> 32 != 0 ? where_.path(static_cast<std::uint32_t>(place))
+                                                       : part_of_.name(static_cast<std::uint32_t>(place));
+            named[{part, name}] += static_cast<double>(ns) / steps;
+        }
+        for (const auto& [key, ns] : named) out_.time.push_back({key.first, key.second, ns});
+        std::stable_sort(out_.time.begin(), out_.time.end(),
+                         [](const rank_place& a, const rank_place& b) { return a.mean_ns > b.mean_ns; });
+        if (out_.time.size() > most_places) out_.time.resize(most_places);
+    }
+
+    void take_collectives() {
+        std::map<std::uint32_t, std::uint32_t> last_in_stream;                   // place → index
+        std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> order;  // key, step → how many there were
+        std::map<std::uint32_t, std::uint32_t> place_numbers;
+        out_.collectives.reserve(found_.size());
+        std::size_t step = 0;
+        // In the order of the calls: so steps and orders are the program's.
+        std::vector<std::uint32_t> by_call(found_.size());
+        std::iota(by_call.begin(), by_call.end(), 0U);
+        std::stable_sort(by_call.begin(), by_call.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return found_[a].is.enqueued_ns < found_[b].is.enqueued_ns;
+        });
+        for (const std::uint32_t i : by_call) {
+            rank_collective& is = found_[i].is;
+            while (step < out_.steps.size() && out_.steps[step].host_to_ns <= is.enqueued_ns) ++step;
+            if (step < out_.steps.size() && out_.steps[step].host_from_ns <= is.enqueued_ns) {
+                is.step = static_cast<std::uint32_t>(step);
+            }
+            if (is.by == collective_match::order) {
+                const std::uint64_t number = is.step == UINT32_MAX ? UINT64_MAX - step : out_.steps[is.step].number;
+                const std::uint32_t nth =
+                    order[{is.key, is.step == UINT32_MAX ? npos - static_cast<std::uint32_t>(step) : is.step}]++;
+                is.order_key = is.key;
+                is.key = join_key().add(is.key).add(number).add(nth).value();
+                is.sequence = nth;
+            } else {
+                is.key = join_key().add(is.key).add(is.sequence).value();
+            }
+        }
+        for (std::uint32_t i = 0; i < found_.size(); ++i) {
+            rank_collective is = found_[i].is;
+            const gpu_op& op = data_.ops[found_[i].op];
+            const auto [last, is_first] = last_in_stream.try_emplace(op.place, i);
+            is.ready_ns = out_.local_ns(is.begin_ns);
+            if (!is_first) {
+                const rank_collective& before = out_.collectives[last->second];
+                if (is.begin_ns >= before.end_ns && is.begin_ns - before.end_ns <= stream_gap_ns) {
+                    is.after = last->second;
+                    is.gap_ns = static_cast<std::uint32_t>(is.begin_ns - before.end_ns);
+                    is.ready_ns = std::min(is.ready_ns, ready_behind(found_[i].op, is));
+                }
+                last->second = i;
+            }
+            if (const std::uint32_t range = range_of(i); range != npos) {
+                const std::uint32_t place = where_.of(range);
+                const auto [number, is_new] =
+                    place_numbers.try_emplace(place, static_cast<std::uint32_t>(out_.places.size()));
+                if (is_new) out_.places.push_back(where_.path(place));
+                is.place = number->second;
+            }
+            out_.collectives.push_back(is);
+        }
+    }
+
+    // After each of the host's waits for the GPU: the launches that would be the next to hold the GPU up, if it waited
+    // less for collectives than it did. In local time work does not move then; its launch does, by the clock.
+    void take_launches() {
+        std::vector<std::int64_t> returns;
+        for (const timeline_api_call& call : data_.api_calls) {
+            const launch_kind kind = kind_of_call(call.domain, call.cbid);
+            const bool may_wait =
+                call.kind == api_class::wait || kind == launch_kind::transfer || kind == launch_kind::blocking_transfer;
+            if (may_wait && call.end_ns - call.start_ns > latency_ns) returns.push_back(call.end_ns);
+        }
+        std::sort(returns.begin(), returns.end());
+        if (returns.empty() || out_.waited.empty()) return;
+        std::vector<std::uint32_t> ops;
+        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+            const gpu_op& of = data_.ops[op];
+            if (of.launch != npos && data_.place_of(of).device == device_ && of_op_[op] == npos) ops.push_back(op);
+        }
+        std::stable_sort(ops.begin(), ops.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return data_.ops[a].start_ns < data_.ops[b].start_ns;
+        });
+        std::int64_t segment_ns = INT64_MIN;
+        std::int64_t most = INT64_MIN;
+        for (const std::uint32_t op : ops) {
+            const std::int64_t launched_ns = data_.api_calls[data_.ops[op].launch].start_ns;
+            const auto after = std::upper_bound(returns.begin(), returns.end(), launched_ns);
+            if (after == returns.begin()) continue;
+            const std::int64_t returned_ns = *(after - 1);
+            if (returned_ns < segment_ns) continue;  // work of before, in another stream
+            const std::int64_t begin_ns = data_.ops[op].start_ns;
+            const std::int64_t at_ns = out_.local_ns(begin_ns);
+            const std::int64_t needs = launched_ns - returned_ns - at_ns;
+            if (returned_ns == segment_ns && needs <= most + least_launch_gain_ns) continue;
+            segment_ns = returned_ns;
+            most = needs;
+            out_.launches.push_back({at_ns, begin_ns, returned_ns, launched_ns - returned_ns});
+        }
+    }
+
+    // In local time, when a collective that was held up by the one before it in the stream could have begun: when the
+    // kernels that it waits for ended, or, if no event says it, when it was launched.
+    std::int64_t ready_behind(std::uint32_t op, const rank_collective& is) const {
+        std::int64_t at_ns = INT64_MIN;
+        const auto first = std::lower_bound(data_.stream_waits.begin(), data_.stream_waits.end(), op,
+                                            [](const stream_wait& wait, std::uint32_t of) { return wait.op < of; });
+        for (auto wait = first; wait != data_.stream_waits.end() && wait->op == op; ++wait) {
+            if (wait->waits_for < data_.ops.size()) at_ns = std::max(at_ns, data_.ops[wait->waits_for].end_ns);
+        }
+        const std::uint32_t launch = data_.ops[op].launch;
+        if (launch != npos) at_ns = std::max(at_ns, data_.api_calls[launch].start_ns);
+        return at_ns == INT64_MIN ? is.ready_ns : out_.local_ns(std::min(at_ns, is.begin_ns));
+    }
+
+    std::uint32_t range_of(std::uint32_t index) const {
+        const std::uint32_t thread = found_[index].thread;
+        if (thread == npos || thread >= data_.threads.size()) return npos;
+        const std::uint32_t home = adopting_thread(data_, att_, found_[index].op);
+        return host_.range_at(thread, home == npos ? thread : home, found_[index].is.enqueued_ns);
+    }
+
+    const timeline& data_;
+    const attribution& att_;
+    const whole_steps& of_;
+    rank_summary& out_;
+    step_cursor in_steps_;
+    step_parts part_of_;
+    op_classifier class_of_;
+    host_activity host_;
+    code_places where_;
+    idle_causes causes_;
+    std::uint32_t device_ = npos;
+    std::vector<collective_finder::found> found_;
+    std::vector<std::uint32_t> of_op_;   // by operation: index into found_
+    std::vector<std::uint32_t> by_end_;  // indices into found_
+    std::size_t ended_ = 0;              // of these
+    std::int64_t open_from_ns_ = INT64_MAX;
+    std::int64_t open_to_ns_ = 0;
+    std::int64_t waited_ns_ = 0;
+    std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> time_;
+};
+
+}  // namespace
+
+std::string_view word_for_part(std::size_t part) noexcept {
+    constexpr std::array<std::string_view, first_idle_part> words{"computing", "communication", "copies"};
+    return part < first_idle_part ? words[part] : word_for(static_cast<idle_cause>(part - first_idle_part));
+}
+
+std::string_view to_string(collective_match by) noexcept {
+    switch (by) {
+        case collective_match::sequence:
+            return "communicator and sequence";
+        case collective_match::group:
+            return "process group and sequence";
+        case collective_match::order:
+            break;
+    }
+    return "order in the step";
+}
+
+std::int64_t rank_summary::local_ns(std::int64_t at_ns) const noexcept {
+    const auto after = std::partition_point(waited.begin(), waited.end(),
+                                            [&](const waited_time& each) { return each.from_ns <= at_ns; });
+    if (after == waited.begin()) return at_ns;
+    const waited_time& last = *(after - 1);
+    return at_ns - last.before_ns - (std::min(at_ns, last.to_ns) - last.from_ns);
+}
+
+std::int64_t rank_summary::begin_of_wait_ns(std::int64_t at_ns) const noexcept {
+    const auto after = std::partition_point(waited.begin(), waited.end(),
+                                            [&](const waited_time& each) { return each.from_ns <= at_ns; });
+    if (after == waited.begin()) return at_ns;
+    const waited_time& last = *(after - 1);
+    return at_ns < last.to_ns ? last.from_ns : at_ns;
+}
+
+std::int64_t rank_summary::after_wait_ns(std::int64_t at_ns) const noexcept {
+    const auto after = std::partition_point(waited.begin(), waited.end(),
+                                            [&](const waited_time& each) { return each.from_ns <= at_ns; });
+    return after == waited.begin() ? at_ns : std::max(at_ns, (after - 1)->to_ns);
+}
+
+rank_summary summarize_rank(const timeline& data, const attribution& att, std::string_view step_function,
+                            const step_scope& scope) {
+    rank_summary out;
+    out.program = data.property("name");
+    out.host = data.property("hostname");
+    const std::string& start = data.property("process_start");
+    out.clock = out.host + ' ' + start.substr(0, start.find(' '));
+    out.rank = data.number("rank");
+    out.local_rank = data.number("local_rank");
+    out.world_size = data.number("world_size");
+    out.pid = data.number("pid");
+    out.run_id = data.property("run_id");
+    out.ops = data.ops.size();
+    for (const timeline_window& window : data.windows) out.windows.push_back({window.start_ns, window.end_ns});
+    if (data.ops.empty()) return out;
+    const breakdown_steps of = find_breakdown_steps(data, att, !step_function.empty(), scope);
+    out.has_steps = of.has_steps;
+    summary_maker(data, att, of, out).run();
+    return out;
+}
+
+void add_window(rank_summary& to, rank_summary&& more) {
+    const auto collectives = static_cast<std::uint32_t>(to.collectives.size());
+    const auto steps = static_cast<std::uint32_t>(to.steps.size());
+    const auto communicators = static_cast<std::uint32_t>(to.communicators.size());
+    const auto places = static_cast<std::uint32_t>(to.places.size());
+    const std::int64_t waited_ns =
+        to.waited.empty() ? 0 : to.waited.back().before_ns + to.waited.back().to_ns - to.waited.back().from_ns;
+    for (rank_collective& each : more.collectives) {
+        each.ready_ns -= waited_ns;
+        if (each.after != UINT32_MAX) each.after += collectives;
+        if (each.step != UINT32_MAX) each.step += steps;
+        each.communicator += communicators;
+        each.place += places;
+        to.collectives.push_back(each);
+    }
+    for (rank_launch& each : more.launches) {
+        each.at_ns -= waited_ns;
+        to.launches.push_back(each);
+    }
+    for (rank_wait& each : more.waits) to.waits.push_back({each.at_ns - waited_ns, each.collective + collectives});
+    for (auto& each : more.waited) to.waited.push_back({each.from_ns, each.to_ns, each.before_ns + waited_ns});
+    to.steps.insert(to.steps.end(), more.steps.begin(), more.steps.end());
+    to.windows.insert(to.windows.end(), more.windows.begin(), more.windows.end());
+    std::move(more.communicators.begin(), more.communicators.end(), std::back_inserter(to.communicators));
+    std::move(more.places.begin(), more.places.end(), std::back_inserter(to.places));
+    to.has_steps = to.has_steps && more.has_steps;
+    to.unplaced += more.unplaced;
+    to.ops += more.ops;
+}
+
+}  // namespace prof
