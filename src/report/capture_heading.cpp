@@ -5,7 +5,7 @@
 
 #include "analysis/quality/capture_notes.hpp"
 #include "analysis/steps/captured_steps.hpp"
-#include "report/process_overview.hpp"
+#include "report/captured_process.hpp"
 
 namespace prof {
 

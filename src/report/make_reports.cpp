@@ -14,6 +14,7 @@
 #include "report/capture_heading.hpp"
 #include "report/makers.hpp"
 #include "report/mean_step.hpp"
+#include "report/memory_answer.hpp"
 #include "report/tables/gpu_projection.hpp"
 #include "report/tables/step_estimate.hpp"
 
@@ -59,6 +60,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
                        .sort = settings.sort,
                        .limit = settings.limit,
                        .flops_per_step = settings.flops_per_step,
+                       .samples = settings.samples,
                        .call_name = call_names(data),
                        .diagnosed = &diagnosed,
                        .may_make_rows_later = may_make_rows_later,
@@ -70,7 +72,8 @@ void with_report_input(const timeline& data, const std::string& path, const repo
 }
 
 // What only the whole capture says.
-void complete(report_document& document, capture_diagnosis& diagnosed) {
+void complete(report_document& document, const report_input& input, capture_diagnosis& diagnosed) {
+    add_memory(document, input);
     diagnosed.add_gains(document);
     add_place(document);
 }
@@ -82,29 +85,29 @@ bool needs_diagnosis(std::span<const report_kind* const> reports) {
 }  // namespace
 
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
-                             std::span<const report_kind* const> reports) {
+                             std::span<const report_kind* const> reports, job_reports* job) {
     report_document out;
     with_report_input(data, path, settings, nullptr, false,
                       [&](const report_input& input, capture_diagnosis& diagnosed) {
-                          out = make_document(input, reports);
-                          complete(out, diagnosed);
+                          out = make_document_of(input, diagnosed, reports);
+                          if (job != nullptr) job->add(input);
                       });
-    out.has_all_reports = settings.leaves_out_empty || reports.size() == report_kinds().size();
+    const std::size_t count = reports.size() + (job == nullptr ? 0 : job->size());
+    out.has_all_reports = settings.leaves_out_empty || count == report_kinds().size();
     return out;
 }
 
 void make_reports(const timeline& data, const std::string& path, const report_settings& settings,
-                  std::span<const report_kind* const> reports,
-                  const std::function<void(const report_document&)>& visit) {
+                  std::span<const report_kind* const> reports, const std::function<void(const report_document&)>& visit,
+                  job_reports* job) {
     const bool may_make_rows_later = settings.sort.empty() && settings.limit == SIZE_MAX;
     with_report_input(data, path, settings, nullptr, may_make_rows_later,
                       [&](const report_input& input, capture_diagnosis& diagnosed) {
                           if (needs_diagnosis(reports)) diagnosed.get();  // then prices are of all steps
                           for (const report_kind* const& kind : reports) {
-                              report_document one = make_document(input, std::span(&kind, 1));
-                              complete(one, diagnosed);
-                              visit(one);
+                              visit(make_document_of(input, diagnosed, std::span(&kind, 1)));
                           }
+                          if (job != nullptr) job->add(input);
                       });
 }
 
@@ -116,7 +119,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
 report_document make_document_of(const report_input& input, capture_diagnosis& diagnosed,
                                  std::span<const report_kind* const> reports) {
     report_document out = make_document(input, reports);
-    complete(out, diagnosed);
+    complete(out, input, diagnosed);
     return out;
 }
 
@@ -132,7 +135,7 @@ report_document make_summary(const timeline& data, const std::string& path, cons
         }
         if (!input.data.property("modules").empty()) out.parts.push_back(part_of(modules_report(input)));
         for (report_part& part : out.parts) mark_keys(part);
-        complete(out, diagnosed);
+        complete(out, input, diagnosed);
     });
     return out;
 }

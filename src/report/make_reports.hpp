@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "report/job_reports.hpp"
 #include "report/report_document.hpp"
 #include "report/report_settings.hpp"
 #include "report/reports.hpp"
@@ -15,14 +16,15 @@
 
 namespace prof {
 
-// These reports of the timeline of the capture at `path`. Throws nothing_selected (step_choice.hpp).
+// These reports of the timeline of the capture at `path`, which is added to `job` if there is one. Throws
+// nothing_selected (step_choice.hpp).
 report_document make_reports(const timeline& data, const std::string& path, const report_settings& settings,
-                             std::span<const report_kind* const> reports);
+                             std::span<const report_kind* const> reports, job_reports* job = nullptr);
 // The same one after another, since some have a row for each range or launch: visit(document with one report). The
 // document ends with the visit. Tables in it may make their rows when they are asked for (for_each_row() in table.hpp).
 void make_reports(const timeline& data, const std::string& path, const report_settings& settings,
-                  std::span<const report_kind* const> reports,
-                  const std::function<void(const report_document&)>& visit);
+                  std::span<const report_kind* const> reports, const std::function<void(const report_document&)>& visit,
+                  job_reports* job = nullptr);
 
 // The summary that `prof run` prints and a recording writes beside its capture: the GPU projection with what a step
 // takes; of a capture that has only some of the run's steps the estimates for all of them; modules, where they were

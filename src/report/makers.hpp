@@ -3,6 +3,8 @@
 // reports do not apply adoption.
 #pragma once
 
+#include <memory>
+
 #include "report/report_input.hpp"
 #include "report/table.hpp"
 
@@ -44,6 +46,12 @@ table cuda_api_sum(const report_input& input);
 table cuda_kern_exec_sum(const report_input& input);
 // counters.cpp
 table counters_report(const report_input& input);
+// memory_report.cpp
+report_part memory_report(const report_input& input);
+report_part memory_steps_report(const report_input& input);
+report_part memory_findings_report(const report_input& input);
+// functions_report.cpp
+table functions_report(const report_input& input);
 // compilations.cpp
 table compilation_report(const report_input& input);
 // death.cpp
@@ -63,5 +71,12 @@ report_part diagnose_report(const report_input& input);
 report_part diagnose_places_report(const report_input& input);
 report_part lines_report(const report_input& input);
 report_part critical_path_report(const report_input& input);
+// processes.cpp
+std::unique_ptr<report_job> begin_processes_job(job_knowledge& shared);
+// rank_reports.cpp
+std::unique_ptr<report_job> begin_ranks_job(job_knowledge& shared);
+std::unique_ptr<report_job> begin_stragglers_job(job_knowledge& shared);
+std::unique_ptr<report_job> begin_collectives_job(job_knowledge& shared);
+std::unique_ptr<report_job> begin_clocks_job(job_knowledge& shared);
 
 }  // namespace prof

@@ -34,7 +34,7 @@ std::string no_step_time(const report_input& input) {
     if (input.selected != nullptr && input.selected->has_ranges()) {
         return "this report covers whole steps: leave out --range, and look for the range in its rows";
     }
-    return "no GPU operation was recorded";
+    return "no GPU operation was recorded; the first screen and the table of ranges have the CPU's time";
 }
 
 std::optional<step_breakdown> breakdown_of(const projected_timeline& shown, const report_input& input) {

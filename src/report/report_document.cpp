@@ -34,6 +34,10 @@ std::vector<std::string> all_notes(const capture_heading& capture) {
     return out;
 }
 
+std::vector<std::string> captures_of(const capture_heading& capture) {
+    return capture.members.empty() ? std::vector{capture.path} : capture.members;
+}
+
 std::vector<std::string> lines_above(const capture_heading& capture) {
     std::vector<std::string> out;
     out.reserve(capture.warnings.size() + capture.facts.size());

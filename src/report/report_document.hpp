@@ -48,9 +48,11 @@ struct capture_heading {
     captured_process process{};
     std::optional<selection_facts> selection{};      // the part that the reports show; none: all
     std::map<std::string, std::uint64_t> dropped{};  // records by cause
-    std::vector<std::string> warnings{};             // what the numbers lack; above the tables
+    std::vector<std::string> warnings{};             // what went wrong, what the numbers lack; above the tables
     std::vector<std::string> facts{};                // what was recorded and how it ended; above the tables, too
     std::vector<std::string> notes{};                // below the tables
+    // The paths of all captures, where the reports are of all together; then `path` and `process` have nothing.
+    std::vector<std::string> members{};
 };
 
 // Kernels, copies or sets of one name, launched outside all ranges by one call of one thread.
@@ -98,6 +100,9 @@ struct answer_block {
     // None: no command can read it again.
     std::optional<std::string> place{};
     std::vector<no_range_work> no_range{};  // the largest in the row "(no range)"
+    // The peak of GPU memory and what held it, "12.31 GB of 84.93 GB, in backward: ..."; "": not recorded. Ready for a
+    // terminal.
+    std::string memory{};
 };
 
 // Sentences for people, a paragraph each. Ready for a terminal.
@@ -117,6 +122,7 @@ using report_block = std::variant<answer_block, text_block, findings_block, tabl
 struct report_part {
     std::string name{};      // of the report: "cuda_gpu_kern_sum"
     bool is_nsight = false;  // its columns in CSV are Nsight's and no others, unless captures must be distinguished
+    bool is_of_job = false;  // of all captures together, even where there is one
     std::vector<report_block> blocks{};
     // Lines for people, below all reports of the capture: rows that were left out or merged. Ready for a terminal:
     // names in them are terminal_safe (base/json_text.hpp).
@@ -148,6 +154,8 @@ std::vector<const table*> tables_in(const report_part& part);
 
 // Warnings, facts and notes, in this order.
 std::vector<std::string> all_notes(const capture_heading& capture);
+// The paths of the captures that the reports are of: one, or those of a job.
+std::vector<std::string> captures_of(const capture_heading& capture);
 // "selected: range backward; 1,850 of 4,575 GPU operations", ready for a terminal; "" if the reports show all.
 std::string line_of_selection(const capture_heading& capture);
 // The lines above the reports: "warning: " and what the numbers lack, then what was recorded. Ready for a terminal.

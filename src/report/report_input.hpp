@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +20,9 @@
 namespace prof {
 
 class capture_diagnosis;
+class job_knowledge;
 class mean_step;
+struct perf_samples;
 
 struct report_input {
     const timeline& data;
@@ -41,6 +44,7 @@ struct report_input {
     std::size_t limit = SIZE_MAX;
     // The floating-point operations of a step, as the user says; none: as the program does (mfu.hpp).
     std::optional<double> flops_per_step{};
+    const perf_samples* samples = nullptr;  // that perf has taken beside the recording; null: none
     // What a CUDA call is called.
     call_namer call_name{};
     // Of the whole capture, where the caller has one: the reports that show what was found make their own else.
@@ -51,15 +55,34 @@ struct report_input {
     bool may_use_threads = false;  // one more than the calling one: not inside a profiled program
 };
 
+// A report of several captures, such as those of a job's ranks, while it is made. The captures are read one after
+// another, and none is held: a job keeps what it needs of each.
+class report_job {
+public:
+    report_job() = default;
+    report_job(const report_job&) = delete;
+    report_job& operator=(const report_job&) = delete;
+    virtual ~report_job() = default;
+
+    // The next capture, whose input and timeline end after the call. `heading`: of the whole capture.
+    virtual void add(const report_input& input, const capture_heading& heading) = 0;
+    // REQUIRES: it is the last call.
+    virtual report_part finish() = 0;
+};
+
 struct report_kind {
     std::string_view name;
     std::string_view purpose;  // one line
     // Of the columns that together identify a row, in this capture and in another: "group|cause|call|place".
     std::string_view keys;
+    // Of one capture. A report of a job can be made of one, too.
     report_part (*make)(const report_input& input);
     bool is_nsight = true;      // has Nsight's columns, named as in its CSV
     bool is_list = true;        // its rows may be in any order, and be cut off
     bool is_diagnosed = false;  // it shows what a diagnosis of the capture found
+    // Of a report of all captures together (job_reports.hpp); null: there is one of each.
+    // `shared`: what several of them are made of; it outlives the report_job.
+    std::unique_ptr<report_job> (*begin_job)(job_knowledge& shared) = nullptr;
 };
 
 }  // namespace prof

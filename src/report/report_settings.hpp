@@ -17,16 +17,19 @@
 
 namespace prof {
 
+struct perf_samples;
+
 struct report_settings {
     projection_options projected{};
     kernel_name_style names = kernel_name_style::full;
     selection_request selection{};             // a step_range costs a copy of the timeline (step_marks.hpp)
     std::vector<std::string> communication{};  // patterns (communication.hpp); they cost a copy, too
-    // These five as in report_input.
+    // These six as in report_input.
     std::string sort{};
     std::size_t limit = SIZE_MAX;
     std::size_t most_rows = SIZE_MAX;
     std::optional<double> flops_per_step{};
+    const perf_samples* samples = nullptr;
     bool may_use_threads = false;
     bool leaves_out_empty = false;             // people are shown the reports that have rows
     double least_share = default_least_share;  // of a step: what would gain less is no finding

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/suggestion.hpp"
 #include "report/capture_heading.hpp"
+#include "report/job_knowledge.hpp"
 #include "report/makers.hpp"
 #include "report/row_order.hpp"
 
@@ -18,6 +19,20 @@ namespace {
 template <table (*make)(const report_input&)>
 report_part from_table(const report_input& input) {
     return part_of(make(input));
+}
+
+// A report of a job: a row without `make`.
+template <std::unique_ptr<report_job> (*begin)(job_knowledge&)>
+constexpr report_kind of_job(report_kind row) {
+    row.begin_job = begin;
+    row.make = [](const report_input& input) {
+        job_knowledge shared;
+        const auto made = begin(shared);
+        shared.add(input);
+        made->add(input, heading_of(input));
+        return made->finish();
+    };
+    return row;
 }
 
 constexpr report_kind kinds[] = {
@@ -44,8 +59,16 @@ constexpr report_kind kinds[] = {
      from_table<copies_report>, false},
     {"steps", "GPU time a step by range, estimated from the steps that were captured", "path|type",
      from_table<steps_report>, false, false},
+    {"functions", "functions by range, by samples of perf (--perf)", "range|function|file",
+     from_table<functions_report>, false, false},
     {"counters", "the values of the program's counters: first, mean, least, largest, last", "Counter",
      from_table<counters_report>, false},
+    {"memory", "what held GPU memory: at the peak, at an out-of-memory error, at the end; by use, range and module",
+     "device|use|path|module", memory_report, false},
+    {"memory_steps", "the peak of each step: how much, when, in which range; growth, churn, reserved memory",
+     "device|step", memory_steps_report, false},
+    {"memory_findings", "what to change about memory: growth, fragmentation, allocation in steps, retries",
+     "device|finding|path|module", memory_findings_report, false, false},
     {"death", "how the process ended: ranges still open, launches that did not complete",
      "what|tid|range|kernel|before_end_ns", from_table<death_report>, false, false},
     {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch", "name",
@@ -56,6 +79,17 @@ constexpr report_kind kinds[] = {
      from_table<compilation_report>, false},
     {"mfu", "throughput and model FLOPs utilisation, each figure with its source", "figure", from_table<mfu_report>,
      false, false},
+    of_job<begin_processes_job>({"processes", "all captures at a glance: a line for each process",
+                                 "rank|pid|program|host|part", nullptr, false}),
+    of_job<begin_ranks_job>({"ranks", "a job's ranks, the worst first: who holds it up, and what each step would gain",
+                             "job|rank|capture", nullptr, false, false, true}),
+    of_job<begin_stragglers_job>({"stragglers", "ranks, hosts and networks that hold a job up: price, cause, place",
+                                  "job|kind|name", nullptr, false, false, true}),
+    of_job<begin_collectives_job>({"collectives",
+                                   "a job's collectives: arrival and launch skew, transfer, bandwidth, exposed time",
+                                   "job|communicator|function|bytes|ranks", nullptr, false, false}),
+    of_job<begin_clocks_job>(
+        {"clocks", "the clocks of a job's hosts: offset, drift, error", "job|host|first_rank", nullptr, false, false}),
     {"temporal_breakdown", "GPU busy and idle, from the first operation to the last (HTA's)", "rank|scope|device",
      from_table<temporal_breakdown_report>, false},
     {"comm_comp_overlap", "communication that runs while kernels compute (HTA's)", "rank|scope|device",
@@ -91,20 +125,6 @@ constexpr report_kind kinds[] = {
     {"nvtx_pushpop_sum", "push/pop ranges: host time by name (Nsight's)", "Range", from_table<nvtx_pushpop_sum>},
 };
 
-void arrange_rows(report_part& part, const report_kind& kind, const report_input& input) {
-    if (!input.sort.empty() && !kind.is_list) {
-        throw error("--sort: " + std::string(kind.name) +
-                    " is no list of rows that may be in any order; kernels, copies and modules, say, can be sorted");
-    }
-    if (!kind.is_list) return;
-    for (report_block& block : part.blocks) {
-        auto* const list = std::get_if<table>(&block);
-        if (list == nullptr) continue;
-        if (!input.sort.empty()) sort_rows(*list, input.sort);
-        limit_rows(*list, input.limit);
-    }
-}
-
 }  // namespace
 
 std::span<const report_kind> report_kinds() noexcept { return kinds; }
@@ -117,7 +137,7 @@ std::string_view reports_at_a_glance() noexcept {
 std::vector<const report_kind*> full_reports() {
     std::vector<const report_kind*> out;
     for (const std::string_view name : {"gpu-projection", "breakdown", "idle", "kernels", "copies", "pytorch_ops",
-                                        "modules", "compilation", "counters", "diagnose", "critical_path"}) {
+                                        "modules", "compilation", "counters", "memory", "diagnose", "critical_path"}) {
         out.push_back(find_report(name));
     }
     return out;
@@ -141,13 +161,28 @@ void mark_keys(report_part& part) {
     }
 }
 
+void arrange(report_part& part, const report_kind& kind, std::string_view sort, std::size_t limit) {
+    part.is_nsight = kind.is_nsight;
+    part.is_of_job = kind.begin_job != nullptr;
+    mark_keys(part);
+    if (!sort.empty() && !kind.is_list) {
+        throw error("--sort: " + std::string(kind.name) +
+                    " is no list of rows that may be in any order; kernels, copies and modules, say, can be sorted");
+    }
+    if (!kind.is_list) return;
+    for (report_block& block : part.blocks) {
+        auto* const list = std::get_if<table>(&block);
+        if (list == nullptr) continue;
+        if (!sort.empty()) sort_rows(*list, sort);
+        limit_rows(*list, limit);
+    }
+}
+
 report_document make_document(const report_input& input, std::span<const report_kind* const> reports) {
     report_document out{.capture = heading_of(input)};
     for (const report_kind* const kind : reports) {
         out.parts.push_back(kind->make(input));
-        out.parts.back().is_nsight = kind->is_nsight;
-        mark_keys(out.parts.back());
-        arrange_rows(out.parts.back(), *kind, input);
+        arrange(out.parts.back(), *kind, input.sort, input.limit);
     }
     return out;
 }

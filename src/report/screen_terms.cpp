@@ -13,6 +13,9 @@ constexpr screen_term terms[] = {
     {"Run",
      "All that was recorded, in seconds: start-up until the first step, warm-up, the steps that count, what lies "
      "between steps, and the end."},
+    {"Memory",
+     "The most GPU memory that PyTorch's allocator had given out in a step, and what held it: docs/guide/memory.md. It "
+     "is followed by the GPU's memory, where that is known."},
     {"start-up", "The time before the first step: imports, the model, the first batch."},
     {"warm-up", "The first steps, which load libraries, compile and allocate. They count in no figure of a step."},
     {"end", "The time after the last step."},
@@ -33,7 +36,7 @@ constexpr screen_term terms[] = {
     {"memory calls", "The CPU is in cudaMalloc, cudaFree or alike."},
     {"compilation", "The CPU compiles, or captures a CUDA graph."},
     {"short gaps", "Up to 50 us between operations that were launched in time."},
-    {"other", "Idle time of causes that are too small to be named, and of causes that were not recorded."},
+    {"other", "Idle time of causes that have no column on this screen, and of causes that were not recorded."},
     {"of it waits", "Part of the CPU's time: in calls that wait for the GPU or for a copy."},
     {"data loader", "The program fetches its next batch."},
     {"rest of the step", "Time in the step that lies in no phase: loss, metrics, logging, code of the program's own."},
@@ -55,6 +58,9 @@ constexpr screen_term terms[] = {
     {"Ranks",
      "How the ranks differ. The one that waits least communicates least: the others wait for it in their "
      "communication."},
+    {"Job",
+     "Which rank, host or network holds the job up, and by how much each step would be shorter if it were as fast as "
+     "its peers: all ranks are replayed together. Or that none does, and how small a one would have been seen."},
     {"processes", "Processes of one job that have no rank."},
     {"programs", "Captures of different programs: each has a row, and nothing is added."},
     {"unpinned memory",
@@ -77,6 +83,22 @@ constexpr screen_term terms[] = {
     {"NCCL", "NVIDIA's library for communication between GPUs."},
     {"ms", "Thousandths of a second. us: millionths of a second."},
     {"rough", "A gain of low confidence."},
+    {"confidence",
+     "How far a gain can be trusted. High: what was recorded decides it. Low: it rests on an assumption, which the "
+     "finding names."},
+    {"price", "The gain of a finding: the step is replayed without its cause."},
+    {"critical path",
+     "The sequence of CPU code, launches and GPU work that decides when a step ends: only what lies on it makes a step "
+     "longer."},
+    {"bound by", "What most of the critical path is."},
+    {"exposed", "Communication, or a copy, while the GPU computes nothing."},
+    {"beyond peers", "By how much a rank takes longer than the other ranks do."},
+    {"adopted",
+     "GPU work that a thread launches for another, such as autograd's for the backward of the thread that called it. "
+     "It counts for the range that was open there."},
+    {"rings",
+     "Memory in which the program's threads keep what was recorded until it is written to the capture. It survives "
+     "the program's end."},
     {"results change", "What is advised changes the numbers that the program computes."},
 };
 

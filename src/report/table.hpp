@@ -26,10 +26,12 @@ enum class quantity : std::uint8_t {
     number,
     time_ns,
     moment_ns,  // a point of time
+    change_ns,  // of a time: shown with its sign
     bytes,
-    share,    // 0 … 1
-    percent,  // 0 … 100
-    flag,     // true or false
+    share,         // 0 … 1
+    percent,       // 0 … 100
+    change_share,  // of a value: 0.02 is 2 % more
+    flag,          // true or false
 };
 
 // Which of the formats for programs have a column.
@@ -74,6 +76,9 @@ inline table_cell blank_cell() {
     out.display = cell_display::blank;
     return out;
 }
+
+// No value where there is no text.
+inline table_cell text_or_none(const std::string& text) { return text.empty() ? table_cell() : table_cell(text); }
 
 using table_row = std::vector<table_cell>;  // a cell for each column
 

@@ -3,6 +3,7 @@
 #include "analysis/projection/operation_name.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "base/json_text.hpp"
+#include "export/chrome/collective_args.hpp"
 #include "export/chrome/kernel_shape.hpp"
 #include "export/chrome/trace_parts.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 class gpu_part_writer : trace_part {
 public:
-    using trace_part::trace_part;
+    explicit gpu_part_writer(trace_sheet& to) : trace_part(to), collectives_(to.data) {}
 
     void write_stream(const gpu_stream_rows& stream) {
         const std::int64_t pid = to_.gpu_pid(stream.device);
@@ -73,6 +74,7 @@ private:
     }
 
     void closing_op_args(std::uint32_t index, std::uint32_t graph_id, std::uint64_t graph_node_id) {
+        collectives_.write(events_, index);
         if (graph_id != 0) events_.arg("graph id", graph_id);
         if (graph_node_id != 0) events_.exact_arg("graph node id", graph_node_id);
         if (att_.adopted[index] != 0) events_.arg("adopted", true);
@@ -114,6 +116,7 @@ private:
     }
 
     kernel_shape_args shapes_;
+    collective_args collectives_;
 };
 
 }  // namespace

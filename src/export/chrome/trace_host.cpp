@@ -44,6 +44,20 @@ public:
         }
     }
 
+    // Of a device, one track each.
+    void write_memory() {
+        for (const timeline_series& series : data_.series) {
+            if (series.source != series_source::memory) continue;
+            const std::string name = json_string("GPU " + std::to_string(series.device) + " memory " + series.name);
+            for (const series_sample& sample : series.samples) {
+                events_.counter("memory", name, row_of_thread(npos), sample.time_ns);
+                events_.arg("bytes", sample.value);
+                events_.end();
+                ++counts_.counters;
+            }
+        }
+    }
+
 private:
     trace_row row_of_thread(std::uint32_t thread) const {
         return thread < data_.threads.size() ? to_.host_row(data_.threads[thread].tid)
@@ -205,6 +219,7 @@ void write_trace_host(trace_sheet& to, const std::vector<host_thread_rows>& host
     host_part_writer writer(to, steps);
     for (const host_thread_rows& thread : host) writer.write_thread(thread);
     writer.write_process_ranges();
+    writer.write_memory();
 }
 
 }  // namespace prof

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "export/report/screen/screen_numbers.hpp"
 #include "export/report/screen/screen_tree.hpp"
 #include "report/capture_diagnosis.hpp"
+#include "report/job_knowledge.hpp"
 #include "report/projected_timeline.hpp"
 #include "report/report_document.hpp"
 #include "report/report_input.hpp"
@@ -73,6 +75,12 @@ struct page_input {
     std::string no_findings{};                          // why
     const std::vector<report_document>* job = nullptr;  // of several captures; null: one
     std::size_t shown_member = 0;
+    std::span<const job_knowledge::answered_job> jobs{};  // that the captures are of, the one with most ranks first
+
+    // The job with most ranks, if it has several; null: nothing is known of ranks.
+    const job_knowledge::answered_job* ranks() const noexcept {
+        return !jobs.empty() && jobs.front().ranks.ranks.size() > 1 ? &jobs.front() : nullptr;
+    }
 };
 
 // Of the subject and answer of the input.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cctype>
 #include <cstdint>
 
 #include "base/json_text.hpp"
@@ -89,6 +90,11 @@ std::string page_sentence(std::string_view text) {
 
 std::string page_label(std::string_view text) {
     return cut(message_safe(beginning(text, longest_page_label)), longest_page_label);
+}
+
+std::string capitalized(std::string text) {
+    if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    return text;
 }
 
 std::string html_text(std::string_view text) {

@@ -19,6 +19,9 @@ std::string page_sentence(std::string_view text);
 inline constexpr std::size_t longest_page_label = 300;
 std::string page_label(std::string_view text);
 
+// The text with a capital as its first letter, if that is one of ASCII's.
+std::string capitalized(std::string text);
+
 // For HTML, between tags and in attributes with double quotes.
 std::string html_text(std::string_view text);
 // JSON for the inside of a script element: nothing in it ends the element, or begins a comment.

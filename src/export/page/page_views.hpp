@@ -18,8 +18,12 @@ std::span<const page_view_kind> page_view_kinds() noexcept;
 // What a finding asks for, in the imperative: "have the next batch ready".
 std::string action_of(const finding& of, bool has_gpu);
 
+// "Rank 3 holds the job up: ...", as the first screen has it, without a full stop; "": nothing is known of ranks.
+std::string job_verdict(const page_input& input);
+
 page_view make_answer_view(const page_input& input);
 page_view make_findings_view(const page_input& input);
+page_view make_ranks_view(const page_input& input);
 page_view make_processes_view(const page_input& input);
 page_view make_steps_view(const page_input& input);
 page_view make_where_view(const page_input& input);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <new>
@@ -19,6 +20,7 @@
 #include "base/version.hpp"
 #include "base/zlib_memory.hpp"
 #include "export/page/page_files.hpp"
+#include "export/page/page_frame.hpp"
 #include "export/page/page_input.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
@@ -115,15 +117,14 @@ std::string blocks_html(const page_view& of) {
 
 class page_maker {
 public:
-    page_maker(const page_input& input, byte_sink& to) : input_(input), to_(to) {
-        for (const page_view_kind& kind : page_view_kinds()) views_.push_back(kind.make(input));
-    }
+    page_maker(page_frame frame, std::vector<page_view> views, byte_sink& to)
+        : frame_(std::move(frame)), views_(std::move(views)), to_(to) {}
 
     void write() {
         write_head();
         write_top();
         to_.write("<main>\n");
-        for (const std::string& text : warnings()) {
+        for (const std::string& text : frame_.warnings) {
             to_.write("<p class=\"warning\">" + html_text(page_sentence(text)) + "</p>\n");
         }
         for (std::size_t i = 0; i < views_.size(); ++i) {
@@ -150,8 +151,6 @@ public:
     }
 
 private:
-    std::string program() const { return page_sentence(short_command(input_.document.capture)); }
-
     void write_head() {
         const std::string policy =
             "default-src 'none'; script-src 'sha256-" + sha256_base64(page_script()) +
@@ -162,31 +161,93 @@ private:
         to_.write("<meta name=\"color-scheme\" content=\"light dark\">\n");
         to_.write("<meta name=\"referrer\" content=\"no-referrer\">\n");
         to_.write(fmt::format("<meta name=\"generator\" content=\"libprof {}\">\n", library_version));
-        to_.write("<title>" + html_text(program()) + " – prof</title>\n<style>");
+        to_.write("<title>" + html_text(frame_.program) + " – prof</title>\n<style>");
         to_.write(page_style());
         to_.write("</style>\n</head>\n<body>\n");
     }
 
     void write_top() {
-        const capture_heading& capture = input_.document.capture;
-        std::string facts;
-        const auto add = [&](const std::string& text) {
-            if (text.empty()) return;
-            if (!facts.empty()) facts += " · ";
-            facts += text;
-        };
-        for (const auto& [name, count] : gpus()) add(count == 1 ? name : fmt::format("{} × {}", count, name));
-        if (capture.process.rank) add(fmt::format("rank {}", *capture.process.rank));
-        add(file());
         std::string out = "<header class=\"top\"><div class=\"bar\"><strong class=\"program\" title=\"" +
-                          html_text(page_sentence(capture.command)) + "\">" + html_text(program()) +
-                          "</strong><span class=\"facts\">" + html_text(facts) + "</span>\n<nav aria-label=\"Views\">";
+                          html_text(frame_.command) + "\">" + html_text(frame_.program) +
+                          "</strong><span class=\"facts\">" + html_text(frame_.facts) +
+                          "</span>\n<nav aria-label=\"Views\">";
         for (const page_view& view : views_) {
             if (!is_shown(view) || view.link.empty()) continue;
             out += "<a href=\"#" + view.name + "\">" + html_text(view.link) + "</a> ";
         }
         to_.write(out + "</nav></div></header>\n");
     }
+
+    void write_section(std::size_t index) {
+        const page_view& view = views_[index];
+        const bool is_first = view.name == "answer" || view.name == "change";
+        std::string out = fmt::format(
+            "<section class=\"view\" id=\"{0}\" data-view=\"{0}\" aria-labelledby=\"{0}-title\">\n"
+            "<{1} id=\"{0}-title\">{2}</{1}>\n",
+            view.name, is_first ? "h1" : "h2", html_text(view.heading));
+        for (const std::string& text : view.lead) out += "<p class=\"lead\">" + html_text(text) + "</p>\n";
+        if (!view.details.empty()) out += "<p class=\"lead small\">" + html_text(view.details) + "</p>\n";
+        if (!view.why.empty()) {
+            out += "<p class=\"why\">" + html_text(view.why) + "</p>\n";
+        } else if (!view.data.is_null() && !view.keeps_blocks) {
+            out += fmt::format("<div class=\"figure\" data-figure=\"{}\"></div>\n", view.name);
+        }
+        out += blocks_html(view);
+        // Views without a heading are part of this one.
+        for (std::size_t i = index + 1; i < views_.size() && views_[i].heading.empty(); ++i) {
+            if (is_shown(views_[i])) {
+                if (!views_[i].why.empty()) out += "<p class=\"why plain\">" + html_text(views_[i].why) + "</p>\n";
+                out += blocks_html(views_[i]);
+            }
+        }
+        to_.write(out + "</section>\n");
+    }
+
+    void write_results() {
+        page_json& out = frame_.results;
+        page_json& views = out["views"] = page_json::object();
+        for (page_view& view : views_) {
+            if (!view.data.is_null()) views[view.name] = std::exchange(view.data, {});
+        }
+        const std::string text = out.dump(-1, ' ', false, page_json::error_handler_t::replace);
+        if (text.size() <= most_plain) {
+            to_.write("<script type=\"application/json\" id=\"results\">" + script_json(text) + "</script>\n");
+        } else {
+            to_.write("<script type=\"application/json\" id=\"results\" data-encoding=\"gzip-base64\">");
+            to_.write(base64(gzip(text)));
+            to_.write("</script>\n");
+        }
+    }
+
+    page_frame frame_;
+    std::vector<page_view> views_;
+    byte_sink& to_;
+};
+
+// Of the page of a run.
+class run_frame_maker {
+public:
+    explicit run_frame_maker(const page_input& input) : input_(input) {}
+
+    page_frame make() const {
+        const capture_heading& capture = input_.document.capture;
+        page_frame out{.program = program(),
+                       .command = page_sentence(capture.command),
+                       .warnings = warnings(),
+                       .results = results()};
+        const auto add = [&](const std::string& text) {
+            if (text.empty()) return;
+            if (!out.facts.empty()) out.facts += " · ";
+            out.facts += text;
+        };
+        for (const auto& [name, count] : gpus()) add(count == 1 ? name : fmt::format("{} × {}", count, name));
+        if (capture.process.rank) add(fmt::format("rank {}", *capture.process.rank));
+        add(file());
+        return out;
+    }
+
+private:
+    std::string program() const { return page_sentence(short_command(input_.document.capture)); }
 
     std::map<std::string, std::size_t> gpus() const {
         std::map<std::string, std::size_t> out;
@@ -208,31 +269,6 @@ private:
             out.push_back(fmt::format("{} more warnings are among the notes", more));
         }
         return out;
-    }
-
-    void write_section(std::size_t index) {
-        const page_view& view = views_[index];
-        const bool is_first = view.name == "answer";
-        std::string out = fmt::format(
-            "<section class=\"view\" id=\"{0}\" data-view=\"{0}\" aria-labelledby=\"{0}-title\">\n"
-            "<{1} id=\"{0}-title\">{2}</{1}>\n",
-            view.name, is_first ? "h1" : "h2", html_text(view.heading));
-        for (const std::string& text : view.lead) out += "<p class=\"lead\">" + html_text(text) + "</p>\n";
-        if (!view.details.empty()) out += "<p class=\"lead small\">" + html_text(view.details) + "</p>\n";
-        if (!view.why.empty()) {
-            out += "<p class=\"why\">" + html_text(view.why) + "</p>\n";
-        } else if (!view.data.is_null() && !view.keeps_blocks) {
-            out += fmt::format("<div class=\"figure\" data-figure=\"{}\"></div>\n", view.name);
-        }
-        out += blocks_html(view);
-        // Views without a heading are part of this one.
-        for (std::size_t i = index + 1; i < views_.size() && views_[i].heading.empty(); ++i) {
-            if (is_shown(views_[i])) {
-                if (!views_[i].why.empty()) out += "<p class=\"why plain\">" + html_text(views_[i].why) + "</p>\n";
-                out += blocks_html(views_[i]);
-            }
-        }
-        to_.write(out + "</section>\n");
     }
 
     page_json run_json() const {
@@ -260,12 +296,9 @@ private:
                 {"processes", input_.job == nullptr ? 1 : input_.job->size()}};
     }
 
-    void write_results() {
+    page_json results() const {
         const page_step& step = input_.step;
-        page_json out{{"page", page_version}, {"prof", library_version}, {"run", run_json()}};
-        const std::int64_t unit = step.unit.name == "s" ? 1'000'000'000 : step.unit.name == "µs" ? 1'000 : 1'000'000;
-        out["unit"] = {
-            {"name", step.unit.name.empty() ? "ms" : step.unit.name}, {"ns", unit}, {"decimals", step.unit.decimals}};
+        page_json out = page_results(run_json(), step.unit.name.empty() ? "ms" : step.unit.name, step.unit.decimals);
         page_json& parts = out["parts"] = page_json::array();
         for (const page_part& part : step.parts) {
             parts.push_back({{"key", part.key}, {"name", part.name}, {"kind", part.kind}, {"colour", part.colour}});
@@ -278,23 +311,10 @@ private:
                               {"name", cause_words(cause)},
                               {"part", part == SIZE_MAX ? page_json() : page_json(part)}});
         }
-        page_json& views = out["views"] = page_json::object();
-        for (page_view& view : views_) {
-            if (!view.data.is_null()) views[view.name] = std::exchange(view.data, {});
-        }
-        const std::string text = out.dump(-1, ' ', false, page_json::error_handler_t::replace);
-        if (text.size() <= most_plain) {
-            to_.write("<script type=\"application/json\" id=\"results\">" + script_json(text) + "</script>\n");
-        } else {
-            to_.write("<script type=\"application/json\" id=\"results\" data-encoding=\"gzip-base64\">");
-            to_.write(base64(gzip(text)));
-            to_.write("</script>\n");
-        }
+        return out;
     }
 
     const page_input& input_;
-    byte_sink& to_;
-    std::vector<page_view> views_;
 };
 
 // Prices are those of the first screen. Where it has none: of what was selected, and of a recording without steps, if
@@ -314,6 +334,7 @@ void add_findings(page_input& to) {
     if (to.findings != nullptr && to.findings->steps != 0) return;
     const diagnosis& of = to.findings != nullptr ? *to.findings : to.diagnosed.get();
     to.no_findings = of.not_looked.empty() ? "Nothing could be examined." : page_sentence(of.not_looked.front() + ".");
+    to.no_findings.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(to.no_findings.front())));
     to.findings = nullptr;
 }
 
@@ -326,21 +347,45 @@ report_settings page_settings(const report_settings& from) {
 
 }  // namespace
 
-report_document page_document(const timeline& data, const std::string& path, const report_settings& settings) {
-    const report_kind* const kind = &report_kinds().front();
-    report_document out = make_reports(data, path, page_settings(settings), std::span(&kind, 1));
-    // Its tables are not needed, and may be long.
-    for (report_part& part : out.parts) {
-        std::erase_if(part.blocks, [](const report_block& block) { return std::holds_alternative<table>(block); });
-    }
+page_json page_results(page_json run, std::string_view unit, int decimals) {
+    const std::int64_t unit_ns = unit == "s" ? 1'000'000'000 : unit == "µs" ? 1'000 : 1'000'000;
+    page_json out{{"page", page_version}, {"prof", library_version}, {"run", std::move(run)}};
+    out["unit"] = {{"name", unit}, {"ns", unit_ns}, {"decimals", decimals}};
     return out;
 }
 
-std::size_t member_to_show(const std::vector<report_document>& members) {
+void write_framed_page(page_frame frame, std::vector<page_view> views, byte_sink& to) {
+    page_maker(std::move(frame), std::move(views), to).write();
+}
+
+void page_job::add(const timeline& data, const std::string& path, const report_settings& settings) {
+    with_report_input(data, path, page_settings(settings),
+                      [&](const report_input& input, capture_diagnosis& diagnosed) {
+                          const report_kind* const kind = &report_kinds().front();
+                          members_.push_back(make_document_of(input, diagnosed, std::span(&kind, 1)));
+                          ranks_.add(input);
+                      });
+    // Its tables are not needed, and may be long.
+    for (report_part& part : members_.back().parts) {
+        std::erase_if(part.blocks, [](const report_block& block) { return std::holds_alternative<table>(block); });
+    }
+}
+
+std::size_t page_job::shown() {
+    if (!jobs().empty()) {
+        const auto& [ranks, answer] = jobs().front();
+        const straggler* const worst = answer.worst();
+        if (worst != nullptr && worst->kind != straggler_kind::network) {
+            const std::string& path = ranks.ranks[worst->ranks.front()].path;
+            for (std::size_t i = 0; i < members_.size(); ++i) {
+                if (members_[i].capture.path == path) return i;
+            }
+        }
+    }
     std::size_t best = 0;
     std::tuple<bool, bool, double> best_rank{false, false, 0};
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        const answer_block* const answer = answer_in(members[i]);
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        const answer_block* const answer = answer_in(members_[i]);
         if (answer == nullptr || !answer->where) continue;
         const step_table& where = *answer->where;
         double communication_ns = 0;
@@ -361,7 +406,7 @@ std::size_t member_to_show(const std::vector<report_document>& members) {
 }
 
 void write_page(const timeline& data, const std::string& path, const report_settings& settings, byte_sink& to,
-                const page_job* job) {
+                page_job* job) {
     with_report_input(
         data, path, page_settings(settings), [&](const report_input& input, capture_diagnosis& diagnosed) {
             diagnosed.ask_for_sets();
@@ -380,11 +425,14 @@ void write_page(const timeline& data, const std::string& path, const report_sett
             }
             page.step = make_page_step(page);
             add_findings(page);
-            if (job != nullptr && job->members.size() > 1) {
-                page.job = &job->members;
-                page.shown_member = job->shown;
+            if (job != nullptr && job->members().size() > 1) {
+                page.job = &job->members();
+                page.shown_member = job->shown();
+                page.jobs = job->jobs();
             }
-            page_maker(page, to).write();
+            std::vector<page_view> views;
+            for (const page_view_kind& each : page_view_kinds()) views.push_back(each.make(page));
+            write_framed_page(run_frame_maker(page).make(), std::move(views), to);
         });
 }
 

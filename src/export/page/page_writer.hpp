@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "export/byte_sink.hpp"
+#include "report/job_knowledge.hpp"
 #include "report/make_reports.hpp"
 #include "report/report_document.hpp"
 #include "report/report_settings.hpp"
@@ -15,20 +16,30 @@
 
 namespace prof {
 
-// The processes of a job, of which one has the page's figures.
-struct page_job {
-    std::vector<report_document> members{};  // documents of page_document()
-    std::size_t shown = 0;                   // its index there
-};
+// The processes of a job, of which one has the page's figures. The captures are added one after another, and none is
+// held: what stays of each is its document and the summary of its rank.
+class page_job {
+public:
+    page_job() { ranks_.ask_for_ranks(true); }
 
-// What a page needs of a process that has not its figures.
-report_document page_document(const timeline& data, const std::string& path, const report_settings& settings);
-// The member whose figures a page has: of those with GPU work the one that the others wait for, which communicates
-// least; else the one with most steps.
-std::size_t member_to_show(const std::vector<report_document>& members);
+    void add(const timeline& data, const std::string& path, const report_settings& settings);
+    bool is_empty() const noexcept { return members_.empty(); }
+    const std::vector<report_document>& members() const noexcept { return members_; }
+
+    // REQUIRES of the following: all captures were added.
+    // The jobs that their ranks are of, the one with most ranks first.
+    const std::vector<job_knowledge::answered_job>& jobs() { return ranks_.jobs(); }
+    // The index of the member whose figures the page has: the rank that holds the job up; without one that with GPU
+    // work which communicates least, since the others wait for it; else the one with most steps.
+    std::size_t shown();
+
+private:
+    std::vector<report_document> members_;
+    job_knowledge ranks_;
+};
 
 // `job`: of several captures; null: it is one. Throws what the sink throws, and nothing_selected (step_choice.hpp).
 void write_page(const timeline& data, const std::string& path, const report_settings& settings, byte_sink& to,
-                const page_job* job = nullptr);
+                page_job* job = nullptr);
 
 }  // namespace prof

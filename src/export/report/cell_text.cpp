@@ -4,26 +4,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <variant>
 
+#include "base/display_text.hpp"
 #include "base/json_text.hpp"
 
 namespace prof {
 namespace {
 
-std::string bytes_text(std::uint64_t bytes) {
-    constexpr std::array<std::string_view, 5> units = {"B", "kB", "MB", "GB", "TB"};
-    auto value = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (; value >= 1000 && unit + 1 < units.size(); ++unit) value /= 1000;
-    return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.2f} {}", value, units[unit]);
+bool is_time(const table_column& column) noexcept {
+    return column.holds == quantity::time_ns || column.holds == quantity::moment_ns ||
+           column.holds == quantity::change_ns;
 }
 
-bool is_time(const table_column& column) noexcept {
-    return column.holds == quantity::time_ns || column.holds == quantity::moment_ns;
+// Zero has no sign, and neither has what is printed as zero.
+std::string signed_time(double ns, const time_unit& unit) {
+    const std::string text = unit.format(std::abs(ns));
+    return ns < 0 && text.find_first_of("123456789") != std::string::npos ? "-" + text : text;
 }
 
 // A number; 0 for what is none.
@@ -40,6 +40,12 @@ std::uint64_t whole_in(const table_cell& cell) {
     return whole == nullptr || *whole < 0 ? 0 : static_cast<std::uint64_t>(*whole);
 }
 
+std::string signed_bytes(const table_cell& cell) {
+    const auto* const number = std::get_if<std::int64_t>(&cell.value);
+    if (number == nullptr || *number >= 0) return bytes_text(whole_in(cell));
+    return '-' + bytes_text(std::uint64_t{0} - static_cast<std::uint64_t>(*number));
+}
+
 // "12", "0.95", "0.003".
 std::string mean_count_text(double count) {
     constexpr double large = 1000;
@@ -51,14 +57,17 @@ std::string mean_count_text(double count) {
 
 }  // namespace
 
-bool has_times(const table& of) noexcept { return std::any_of(of.columns.begin(), of.columns.end(), is_time); }
+bool has_times(const table& of) noexcept {
+    return std::any_of(of.columns.begin(), of.columns.end(),
+                       [](const table_column& column) { return is_time(column) && !column.title.empty(); });
+}
 
 std::int64_t largest_time(const table& of) {
     if (of.unit_ns) return *of.unit_ns;
     double largest_ns = 0;
     for (const auto& row : of.rows) {
         for (std::size_t i = 0; i < row.size(); ++i) {
-            if (is_time(of.columns[i])) largest_ns = std::max(largest_ns, number_in(row[i]));
+            if (is_time(of.columns[i])) largest_ns = std::max(largest_ns, std::abs(number_in(row[i])));
         }
     }
     return static_cast<std::int64_t>(std::min(largest_ns, 1e18));
@@ -80,7 +89,11 @@ std::string cell_text(const table_column& column, const table_cell& cell, const 
     switch (column.holds) {
         case quantity::time_ns:
         case quantity::moment_ns:
-            return unit.format(number);
+            return signed_time(number, unit);
+        case quantity::change_ns:
+            return (number < 0 ? "-" : "+") + unit.format(std::abs(number));
+        case quantity::change_share:
+            return (number < 0 ? "-" : "+") + percent(std::abs(number));
         case quantity::share:
             return percent(number);
         case quantity::percent:
@@ -90,7 +103,7 @@ std::string cell_text(const table_column& column, const table_cell& cell, const 
         case quantity::mean_count:
             return mean_count_text(number);
         case quantity::bytes:
-            return bytes_text(whole_in(cell));
+            return signed_bytes(cell);
         case quantity::identity:
             return fmt::format("{:.0f}", number);
         case quantity::number:

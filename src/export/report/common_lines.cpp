@@ -63,7 +63,7 @@ std::string take_common_lines(std::vector<report_document>& documents, const tex
     report_document common;
     common.capture.notes = in_order;
     std::string out = notes_text(common, layout);
-    const std::string below = explanation_text(explanation, layout.width);
+    const std::string below = explanation_text(explanation, layout);
     if (!below.empty() && !out.empty()) out += '\n';
     return out + styled(below, text_role::note, layout.color);
 }

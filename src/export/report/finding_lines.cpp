@@ -58,7 +58,9 @@ public:
         lines_.emplace_back();
         if (of_.findings.size() > 1) {
             lines_.push_back(
-                fmt::format("All together at most {}: gains overlap, and do not add up.", price(of_.together_ns)));
+                fmt::format("All together at most {}: gains overlap, and do not add up. The page (prof open) has the "
+                            "step that any of them leave together.",
+                            price(of_.together_ns)));
         }
         if (!of_.looked.empty()) {
             lines_.push_back(fmt::format("Looked, and found nothing above {}{}: {}.", percent_of(of_.least_share),
@@ -90,11 +92,11 @@ private:
         lines_.push_back(fmt::format("   {} takes {}{}{}; confidence: {}", found.rule, cost_of(found.cost_ns),
                                      sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
-            lines_.push_back(fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
-                                         shortened(terminal_safe(shown_part(part, of_.has_steps) + line_of(part)), 110),
-                                         cost_of(part.cost_ns), times_of(part.count),
-                                         ms(static_cast<double>(part.longest_ns)),
-                                         static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
+            lines_.push_back(fmt::format(
+                "   - {}: {}, {}; the longest {}, at {:.6f} s",
+                shortened(terminal_safe(shown_part(part, of_.has_steps)), widest_part) + terminal_safe(line_of(part)),
+                cost_of(part.cost_ns), times_of(part.count), ms(static_cast<double>(part.longest_ns)),
+                static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
         if (!found.modules.empty()) {
             lines_.push_back("   modules: " + terminal_safe(fmt::format("{}", fmt::join(found.modules, ", "))));
@@ -112,7 +114,7 @@ private:
     // ", train.py:57 (train → Tensor.item)"; empty: the line is not known.
     static std::string line_of(const finding_part& part) {
         if (part.line.empty()) return {};
-        return ", " + part.line + (part.code.empty() ? "" : " (" + part.code + ")");
+        return ", " + part.line + (part.code.empty() ? "" : " (" + shortened(part.code, widest_part) + ")");
     }
 
     // "3.9 ms running, 0.2 ms blocked (reading a pipe) a step".
@@ -142,6 +144,7 @@ private:
         if (each >= 9.95 || each == std::floor(each)) {
             return counted(static_cast<std::uint64_t>(std::llround(each)), "time") + " a step";
         }
+        if (each < 0.0095) return fmt::format("{} in {} steps", counted(count, "time"), with_thousands(of_.steps));
         return fmt::format("{:.{}f} times a step", each, each < 0.095 ? 2 : 1);
     }
 
@@ -156,7 +159,8 @@ private:
         return fmt::format(", in {} of {}", with_thousands(found.steps), counted(of_.steps, "step"));
     }
 
-    static constexpr std::size_t widest = 100;  // of a title, in cells
+    static constexpr std::size_t widest = 100;      // of a title, in cells
+    static constexpr std::size_t widest_part = 80;  // of a place, and of what its line was doing
 
     const diagnosis& of_;
     priced_changes changes_;

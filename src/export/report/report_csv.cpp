@@ -126,7 +126,7 @@ private:
     };
 
     void add(const report_document& document, const report_part& part, const table& made) {
-        const bool with_capture = !part.is_nsight || several_captures_;
+        const bool with_capture = !part.is_of_job && (!part.is_nsight || several_captures_);
         auto of = std::find_if(reports_.begin(), reports_.end(),
                                [&](const report_lines& each) { return each.name == part.name; });
         if (of == reports_.end()) {

@@ -234,10 +234,13 @@ void add_findings(json& out, const findings_block& block) {
 
 // Without `has_rows`, marks stand where the rows of tables would.
 json report_json(const capture_heading& capture, const report_part& part, bool has_rows) {
-    json out = {{"schema", report_schema},
-                {"report", part.name},
-                {"capture", printable(capture.path)},
-                {"process", process_json(capture)}};
+    json out = {{"schema", report_schema}, {"report", part.name}};
+    if (part.is_of_job) {
+        for (const std::string& path : captures_of(capture)) out["captures"].push_back(printable(path));
+    } else {
+        out["capture"] = printable(capture.path);
+        out["process"] = process_json(capture);
+    }
     if (capture.selection) out["selection"] = selection_json(*capture.selection);
     const auto* const answer = block_in<answer_block>(part);
     if (answer != nullptr) add_answer(out, part, *answer);
@@ -280,7 +283,7 @@ void append_report(std::string& to, const capture_heading& capture, const report
     to.append(rest, from);
 }
 
-// One report of one capture is an object; more than that an array of them.
+// One report of one capture or of a job is an object; more than that an array of them.
 class json_writer final : public report_writer {
 public:
     explicit json_writer(bool is_one) : is_one_(is_one) {}

@@ -116,7 +116,7 @@ std::string body_text(const table& of, const text_layout& layout) {
     const std::size_t titles = text.find('\n');
     std::string out = styled(text.substr(0, titles), text_role::heading, layout.color) + text.substr(titles);
     std::string below;
-    if (layout.legend) below = explanation_text({made.left_out(), made.legend(of)}, layout.width);
+    if (layout.legend) below = explanation_text({made.left_out(), made.legend(of)}, layout);
     return below.empty() ? out : out + '\n' + styled(below, text_role::note, layout.color);
 }
 
@@ -141,12 +141,13 @@ table_explanation explanation_of(const table& of, const text_layout& layout) {
     return {made.left_out(), made.legend(of)};
 }
 
-std::string explanation_text(const table_explanation& of, std::size_t width) {
+std::string explanation_text(const table_explanation& of, const text_layout& layout) {
+    const std::size_t width = layout.width;
     constexpr std::size_t widest_legend = 80;
     std::string out;
     if (!of.left_out.empty()) {
-        out = wrapped(fmt::format("left out at {} columns: {}; prof report --wide shows all", width,
-                                  fmt::join(of.left_out, ", ")),
+        out = wrapped(fmt::format("left out at {} columns: {}; {} shows all", width, fmt::join(of.left_out, ", "),
+                                  layout.wide_option),
                       width);
     }
     if (!of.legend.empty())

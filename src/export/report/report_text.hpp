@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/steps/step_figures.hpp"
@@ -25,8 +26,9 @@ struct text_layout {
     std::size_t lines = SIZE_MAX;           // of the first screen
     bool only_screen = false;               // where a document has a first screen, nothing else of it
     bool is_ascii = false;                  // no character of the first screen's own is outside ASCII
-    bool wrap_lines = false;                // warnings and notes are lines of `width`, as a terminal would break words
-    shown_limits shown{};                   // of each table
+    std::string_view wide_option = "prof report --wide";  // what shows the columns that have no space
+    bool wrap_lines = false;  // warnings and notes are lines of `width`, as a terminal would break words
+    shown_limits shown{};     // of each table
 };
 
 // All of it, with the tables' rows within the limits: the capture's title, its command line, what must be known before
@@ -48,7 +50,7 @@ struct table_explanation {
     std::vector<std::string> legend{};
 };
 table_explanation explanation_of(const table& of, const text_layout& layout);
-std::string explanation_text(const table_explanation& of, std::size_t width);
+std::string explanation_text(const table_explanation& of, const text_layout& layout);
 // Of the capture and of its reports, one line each; empty when all is well.
 std::string notes_text(const report_document& document, const text_layout& layout = {});
 

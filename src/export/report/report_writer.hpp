@@ -31,10 +31,10 @@ public:
 struct writer_options {
     text_layout layout{};  // of formats for people
     // The request, whether or not all of it can be made: formats for programs use a simpler shape for one report of one
-    // capture.
+    // capture or of a job. Without reports of captures of their own, a job's captures are not several.
     bool several_captures = false;
     bool several_reports = false;
-    // Of several captures, text has the tables of the main processes only (process_overview.hpp).
+    // Of several captures, text has the tables of the main processes only (captured_process.hpp).
     bool outline = false;
 };
 

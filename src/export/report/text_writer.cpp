@@ -16,7 +16,8 @@
 #include "export/report/report_writer.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "export/report/shown_document.hpp"
-#include "report/process_overview.hpp"
+#include "report/captured_process.hpp"
+#include "report/tables/processes.hpp"
 
 namespace prof {
 namespace {
@@ -34,18 +35,22 @@ std::int64_t largest_time(const std::vector<report_document>& documents) {
     return largest;
 }
 
-// One capture after another, with an empty line between. Before several stands an overview of the processes, and all
-// have one unit of time.
+// One capture after another, with an empty line between. Before several stand the reports of all together, or else the
+// table of their processes. All have one unit of time.
 class text_writer final : public report_writer {
 public:
     text_writer(const text_layout& layout, bool outline) : layout_(layout), outline_(outline) {}
 
     void add(const report_document& document) override {
-        documents_.push_back(shown_document(document, layout_.shown));
+        const bool is_of_job = !document.capture.members.empty();
+        (is_of_job ? jobs_ : documents_).push_back(shown_document(document, layout_.shown));
     }
 
     std::string text() const override {
-        if (documents_.size() < 2) return documents_.empty() ? std::string() : shown_text(documents_.front(), layout_);
+        if (documents_.size() + jobs_.size() == 0) return {};
+        if (documents_.size() + jobs_.size() == 1) {
+            return shown_text(documents_.empty() ? jobs_.front() : documents_.front(), layout_);
+        }
         std::vector<captured_process> processes;
         processes.reserve(documents_.size());
         for (const report_document& document : documents_) processes.push_back(document.capture.process);
@@ -54,12 +59,12 @@ public:
         std::vector<const report_document*> all;
         all.reserve(documents_.size());
         for (const report_document& document : documents_) all.push_back(&document);
-        std::string screen = screen_text(job_screen(all, screen_layout_of(layout_)), layout_);
+        std::string screen = screen_text(job_screen(all, screen_layout_of(layout_), verdicts()), layout_);
         if (!screen.empty() && layout_.only_screen) return screen;
 
-        const table overview = process_overview(processes);
+        const table overview = processes_table(processes);
         text_layout layout = layout_;
-        layout.unit_ns = std::max(largest_time(overview), largest_time(documents_));
+        layout.unit_ns = std::max({largest_time(overview), largest_time(documents_), largest_time(jobs_)});
         const text_layout layout_with_legend = layout;
         layout.legend = false;
         std::vector<report_document> with_tables;
@@ -68,7 +73,8 @@ public:
         }
         const std::string common = take_common_lines(with_tables, layout);
         std::string out = screen.empty() ? screen : screen + '\n';
-        out += table_text(overview, layout_with_legend);
+        for (const report_document& job : jobs_) out += shown_text(job, layout_with_legend);
+        if (jobs_.empty() || !screen.empty()) out += table_text(overview, layout_with_legend);
         auto next = with_tables.begin();
         for (std::size_t i = 0; i < documents_.size(); ++i) {
             out += shown[i] ? '\n' + shown_text(*next++, layout) : lines_of_another(documents_[i].capture, layout);
@@ -84,6 +90,21 @@ public:
 private:
     static constexpr std::size_t most_tables = 8;
 
+    // Of the report `ranks`: a sentence for each job; none if that was not made.
+    std::vector<std::string> verdicts() const {
+        for (const report_document& job : jobs_) {
+            for (const report_part& part : job.parts) {
+                const auto* const shown = part.name == "ranks" ? block_in<table>(part) : nullptr;
+                if (shown == nullptr) continue;
+                for (const auto& [name, value] : shown->totals) {
+                    const auto* const list = name == "verdicts" ? std::get_if<text_list>(&value.value) : nullptr;
+                    if (list != nullptr) return *list;
+                }
+            }
+        }
+        return {};
+    }
+
     // Of a process without a table: what must be known of it all the same.
     static std::string lines_of_another(const capture_heading& capture, const text_layout& layout) {
         if (capture.warnings.empty()) return {};
@@ -92,7 +113,8 @@ private:
 
     text_layout layout_;
     bool outline_;
-    std::vector<report_document> documents_;
+    std::vector<report_document> documents_;  // of captures
+    std::vector<report_document> jobs_;       // of all together
 };
 
 }  // namespace

@@ -26,6 +26,10 @@ constexpr std::size_t most_in_a_group = 8;  // of rows for people; the rest is o
 
 std::optional<step_breakdown> made(const report_input& input) { return breakdown_of(projected_timeline(input), input); }
 
+table_cell share_or_none(const thread_shares& did, double share) {
+    return did.is_known() ? table_cell(share) : table_cell();
+}
+
 // Rows that stand under one heading: a use of time, or a group of causes.
 std::string group_of(const breakdown_row& row) {
     return std::string(row.use == time_use::idle ? to_string(group_of(row.cause)) : to_string(row.use));
@@ -81,12 +85,17 @@ public:
                 row.min_ns,
                 row.max_ns,
                 row.overlapped_ns,
-                row.overlapped_ns == 0 ? blank_cell() : table_cell(mean_of(row.overlapped_ns, from.of))};
+                row.overlapped_ns == 0 ? blank_cell() : table_cell(mean_of(row.overlapped_ns, from.of)),
+                share_or_none(row.did, row.did.ran),
+                share_or_none(row.did, row.did.waited),
+                share_or_none(row.did, row.did.blocked),
+                row.did.blocked_in.empty() ? table_cell() : table_cell(row.did.blocked_in)};
     }
 
     shown_rows run() {
         for (const time_use use : {time_use::compute, time_use::communication, time_use::copy}) add_group(use);
         add_idle();
+        add_threads();
         out_.sums.push_back(sum_row("all", of_.wall_ns, 0, of_.has_steps));
         add_slow_steps();
         return std::move(out_);
@@ -108,7 +117,11 @@ private:
                 of_step(of_.step_min_ns),
                 of_step(of_.step_max_ns),
                 overlapped_ns,
-                overlapped_ns == 0 ? blank_cell() : table_cell(mean_of(overlapped_ns, of_))};
+                overlapped_ns == 0 ? blank_cell() : table_cell(mean_of(overlapped_ns, of_)),
+                table_cell(),
+                table_cell(),
+                table_cell(),
+                table_cell()};
     }
 
     // The largest rows, and one that stands for the others. REQUIRES: they are sorted.
@@ -160,6 +173,19 @@ private:
         }
     }
 
+    // What the threads did in host code, of the largest rows.
+    void add_threads() {
+        constexpr std::size_t most_notes = 3;
+        constexpr double least_share = 0.01;  // of the step
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < of_.rows.size() && count < most_notes; ++i) {
+            const breakdown_row& row = of_.rows[i];
+            if (!row.did.is_known() || share_of(row.total_ns, of_.wall_ns) < least_share) continue;
+            out_.notes.push_back(fmt::format("{}: the thread {}, by samples", from_.texts[i], shares_text(row.did)));
+            ++count;
+        }
+    }
+
     void add_slow_steps() {
         for (const slow_step& step : of_.slow) {
             const breakdown_row& row = of_.rows[step.row];
@@ -199,7 +225,11 @@ table empty_breakdown(const step_breakdown& of) {
                    {"min_ns", "min", quantity::time_ns, 2},
                    {"max_ns", "max", quantity::time_ns, 2},
                    {"overlapped_ns", "", quantity::time_ns},
-                   {"", "beside", quantity::time_ns, 1}};
+                   {"", "beside", quantity::time_ns, 1},
+                   {"ran_share", "", quantity::share},
+                   {"waited_share", "", quantity::share},
+                   {"blocked_share", "", quantity::share},
+                   {"blocked_in", ""}};
     out.unit_ns = static_cast<std::int64_t>(mean_of(of.wall_ns, of));
     out.totals = {{"has_steps", of.has_steps},
                   {"by_gpu", of.by_gpu},
@@ -266,7 +296,10 @@ table breakdown_report(const report_input& input) {
     for (std::size_t i = 0; i < from->of.rows.size(); ++i) out.rows.push_back(breakdown_rows::line(*from, i, {}));
     const bool overlaps = std::any_of(from->of.rows.begin(), from->of.rows.end(),
                                       [](const breakdown_row& row) { return row.overlapped_ns != 0; });
-    if (!overlaps) out.columns.back().title.clear();
+    if (!overlaps)
+        std::find_if(out.columns.begin(), out.columns.end(), [](const table_column& each) {
+            return each.title == "beside";
+        })->title.clear();
     if (input.step != nullptr) make_breakdown_of_step(out, *input.step);
     out.shorten = [from](const table&, const shown_limits& limits) { return breakdown_rows(*from, limits).run(); };
     return out;

@@ -14,6 +14,7 @@
 #include "base/json_text.hpp"
 #include "report/capture_diagnosis.hpp"
 #include "report/makers.hpp"
+#include "report/memory_answer.hpp"
 
 namespace prof {
 namespace {
@@ -68,8 +69,6 @@ table path_table(const diagnosis& of) {
     };
     return out;
 }
-
-table_cell text_or_none(const std::string& text) { return text.empty() ? table_cell() : table_cell(text); }
 
 // Of whole steps, where the request is for single ranges.
 void add_scope(report_part& part, const report_input& input) {
@@ -209,7 +208,16 @@ report_part lines_report(const report_input& input) {
     return one_block(input, "lines", lines_table(findings_of(input)));
 }
 
-report_part diagnose_report(const report_input& input) { return one_block(input, "diagnose", findings_of(input)); }
+report_part diagnose_report(const report_input& input) {
+    report_part out = one_block(input, "diagnose", findings_of(input));
+    text_block memory;
+    for (const memory_finding& each : memory_findings(memory_of(input))) {
+        memory.paragraphs.push_back(
+            terminal_safe("Memory: " + each.title + (each.advice.empty() ? "" : "; try: " + each.advice)));
+    }
+    if (!memory.paragraphs.empty()) out.blocks.emplace_back(std::move(memory));
+    return out;
+}
 
 report_part diagnose_places_report(const report_input& input) {
     return one_block(input, "diagnose_places", places_table(findings_of(input)));

@@ -478,12 +478,14 @@ std::string fusion_note(const time_answer& answer) {
     std::int64_t other_ns = 0;
     std::int64_t with_gradients_ns = 0;
     std::int64_t unknown_ns = 0;
+    std::int64_t both_ns = 0;
     bool has_phases = false;
     for (const time_share& share : answer.busy) {
         const std::string_view what = share.what;
         has_phases = has_phases || what == "forward" || what == "backward";
         if (what == xla_other_text) other_ns += share.total_ns;
         if (what == xla_other_fusions_text) unknown_ns += share.total_ns;
+        if (what == "forward + backward") both_ns += share.total_ns;
         if (what.find("backward + ") != std::string_view::npos) with_gradients_ns += share.total_ns;
     }
     const std::int64_t busy_ns = time_answer::total(answer.busy);
@@ -491,8 +493,10 @@ std::string fusion_note(const time_answer& answer) {
     const auto share = [&](std::int64_t ns) {
         return fmt::format("{:.1f} %", 100 * static_cast<double>(ns) / static_cast<double>(busy_ns));
     };
-    std::string out = fmt::format("of the GPU's busy time in steps {} is neither forward nor backward alone",
-                                  share(other_ns + with_gradients_ns + unknown_ns));
+    std::string out = "of the GPU's busy time in steps ";
+    if (both_ns != 0) out += fmt::format("{} is forward and backward in one fusion, and ", share(both_ns));
+    out += fmt::format("{} is {}", share(other_ns + with_gradients_ns + unknown_ns),
+                       both_ns != 0 ? "neither alone" : "neither forward nor backward alone");
     if (with_gradients_ns != 0 || unknown_ns == 0) {
         out += fmt::format(": {} are fusions of gradients with other operations, as an update's",
                            share(with_gradients_ns));

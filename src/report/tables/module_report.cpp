@@ -60,8 +60,8 @@ std::string shown_name(const module_row& row) {
 // Of functions that compute gradients.
 std::string no_phase_note(const module_table& of, std::int64_t in_rows_ns) {
     return fmt::format(
-        "{} of these functions' GPU time is in no row, since it is neither forward nor backward, or both: the table of "
-        "ranges has it as other, other fusions, or phases with a plus sign",
+        "{} of these functions' GPU time is in no row: it is forward and backward in one fusion, or neither alone; the "
+        "table of ranges has it as other, other fusions, or phases with a plus sign",
         fmt::format("{:.1f} %", 100 * static_cast<double>(of.in_no_phase_ns) /
                                     static_cast<double>(of.in_no_phase_ns + in_rows_ns)));
 }

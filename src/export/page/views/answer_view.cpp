@@ -31,6 +31,7 @@ struct idle_place {
     std::int64_t ns = 0;
     std::uint64_t pieces = 0;
     std::int64_t longest_ns = 0;
+    std::string did{};  // what the thread did
 };
 
 // Where the host was, without the cause, which is its part's.
@@ -60,6 +61,7 @@ std::map<std::size_t, std::vector<idle_place>> idle_places(const page_input& inp
         place.ns += row.total_ns;
         place.pieces += row.pieces;
         place.longest_ns = std::max(place.longest_ns, row.longest_ns);
+        if (place.did.empty()) place.did = shares_text(row.did);
     }
     for (auto& [key, place] : places) out[input.step.part_of(place.cause)].push_back(std::move(place));
     for (auto& [part, list] : out) {
@@ -143,10 +145,22 @@ std::string sentence_of(const page_input& input, const figures& of) {
                        sentence_share(step.step_ns > 0 ? working_ns / step.step_ns : 0));
 }
 
+// What the rest of the step is, the larger first, where it communicates much.
+std::string communication_and_idle(const page_step& step, const figures& of) {
+    const std::string communicates =
+        fmt::format("For {} more it does nothing but communicate", step.sentence(of.communication_ns));
+    if (of.largest_idle == nullptr || !(of.idle_ns > much_communication * step.step_ns)) return communicates + ".";
+    const double ns = step.of_part(of.largest_idle->total_ns);
+    std::string idle = fmt::format("it is idle for {}", step.sentence(of.idle_ns));
+    idle += fmt::format(": for {} of that {} ({})", ns > 0.5 * of.idle_ns ? "most" : "the largest part",
+                        wait_words(*of.largest_idle), step.sentence(ns));
+    if (of.idle_ns <= of.communication_ns) return communicates + ", and " + idle + ".";
+    idle.front() = 'I';
+    return idle + ". " + communicates + ".";
+}
+
 std::string reason(const page_step& step, const figures& of) {
-    if (of.communication_ns > much_communication * step.step_ns) {
-        return fmt::format("For {} more it does nothing but communicate.", step.sentence(of.communication_ns));
-    }
+    if (of.communication_ns > much_communication * step.step_ns) return communication_and_idle(step, of);
     if (is_nearly_always_busy(step, of)) {
         std::string out = "It is busy almost all the time, so that a much faster step needs less work on it";
         if (of.largest_busy == nullptr) return out + ".";
@@ -191,12 +205,15 @@ std::string first_gain(const page_input& input, bool is_busy) {
 // Of which process of a job all this is, and who waits for it.
 std::string member_sentence(const page_input& input) {
     if (input.job == nullptr) return {};
-    std::vector<const report_document*> documents;
-    for (const report_document& each : *input.job) documents.push_back(&each);
-    const std::string verdict = figures_of_job(documents).verdict;
+    std::string verdict = job_verdict(input);
+    if (verdict.empty()) {
+        std::vector<const report_document*> documents;
+        for (const report_document& each : *input.job) documents.push_back(&each);
+        verdict = figures_of_job(documents).verdict;
+    }
     const captured_process& member = (*input.job)[input.shown_member].capture.process;
     const std::string which = member.rank ? fmt::format("rank {}", *member.rank) : "one process";
-    return fmt::format("{}. All figures here but those of the processes are of {}.",
+    return fmt::format("{}. All figures here but those of the job are of {}.",
                        verdict.empty() ? fmt::format("The job has {} processes", input.job->size()) : verdict, which);
 }
 
@@ -205,20 +222,41 @@ page_table budget(const page_input& input, const std::map<std::size_t, std::vect
     page_table out{.caption = "What a step consists of"};
     out.columns = {{"part"}, {fmt::format("{} a step", step.unit.name), true}, {"of the step", true}};
     const auto share = [&](double ns) { return sentence_share(step.step_ns > 0 ? ns / step.step_ns : 0); };
+    // Each part has a row, the smallest ones together.
+    std::vector<std::size_t> small;
+    double small_ns = 0;
+    for (std::size_t index = 0; index < step.parts.size(); ++index) {
+        const double ns = step.of_part(step.parts[index].total_ns);
+        if (step.parts[index].total_ns == 0 || ns >= 0.0005 * step.step_ns) continue;
+        small.push_back(index);
+        small_ns += ns;
+    }
     for (std::size_t index = 0; index < step.parts.size(); ++index) {
         const page_part& part = step.parts[index];
         const double ns = step.of_part(part.total_ns);
-        if (ns < 0.0005 * step.step_ns) continue;
+        if (part.total_ns == 0 || (ns < 0.0005 * step.step_ns && small.size() > 1)) continue;
         out.rows.push_back({part.idle ? "idle: " + part.name : part.name, step.text(ns), share(ns)});
         if (!part.idle) continue;
         const auto found = places.find(index);
         if (found == places.end()) continue;
-        for (std::size_t i = 0; i < std::min<std::size_t>(found->second.size(), 4); ++i) {
-            const idle_place& place = found->second[i];
+        constexpr std::size_t most_rows = 4;
+        double rest_ns = ns;
+        std::size_t rest = found->second.size();
+        for (const idle_place& place : found->second) {
             const double place_ns = step.of_part(place.ns);
-            if (place_ns < 0.005 * step.step_ns) break;
-            out.rows.push_back({"— " + page_label(place.text), step.text(place_ns), share(place_ns)});
+            const bool is_small = place_ns < 0.005 * step.step_ns || found->second.size() - rest == most_rows;
+            if (is_small && (rest > 1 || rest == found->second.size())) break;
+            rest_ns -= place_ns;
+            --rest;
+            const std::string did = place.did.empty() ? "" : "; the thread " + place.did + ", by samples";
+            out.rows.push_back({"— " + page_label(place.text + did), step.text(place_ns), share(place_ns)});
         }
+        if (rest != 0 && rest != found->second.size()) {
+            out.rows.push_back({fmt::format("— others ({})", rest), step.text(rest_ns), share(rest_ns)});
+        }
+    }
+    if (small.size() > 1) {
+        out.rows.push_back({fmt::format("others ({})", small.size()), step.text(small_ns), share(small_ns)});
     }
     out.sums = {step.has_steps ? "whole step" : "whole recording", step.text(step.step_ns), "100 %"};
     return out;
@@ -267,6 +305,7 @@ page_view make_answer_view(const page_input& input) {
         if (part.total_ns == 0) continue;
         page_json of_part{{"part", i}, {"ns", step.whole_ns(step.of_part(part.total_ns))}};
         if (const auto found = part.idle ? places.find(i) : places.end(); found != places.end()) {
+            of_part["place_count"] = found->second.size();
             page_json& list = of_part["places"] = page_json::array();
             for (std::size_t p = 0; p < std::min(found->second.size(), most_places); ++p) {
                 const idle_place& place = found->second[p];
@@ -275,6 +314,7 @@ page_view make_answer_view(const page_input& input) {
                                 {"ns", step.whole_ns(step.of_part(place.ns))},
                                 {"pieces", static_cast<double>(place.pieces) / step.count},
                                 {"longest_ns", place.longest_ns}});
+                if (!place.did.empty()) list.back()["did"] = page_label(place.did);
             }
         }
         parts.push_back(std::move(of_part));

@@ -26,6 +26,7 @@ constexpr std::size_t most_findings = 40;
 page_json place_json(const finding_part& of, const diagnosis& in, std::int64_t begin_ns) {
     return {{"what", page_label(of.what)},
             {"place", page_label(place_name(of.place))},
+            {"path", page_label(of.place)},
             {"line", page_label(of.line)},
             {"code", page_label(of.code)},
             {"cost_ns", std::llround(in.per_step(of.cost_ns))},
@@ -119,6 +120,34 @@ std::string purpose_of_rule(const std::string& name) {
     return name;
 }
 
+// "launch_bound, communication: there was no GPU work", as a sentence for each cause.
+std::vector<std::string> by_cause(const std::vector<std::string>& not_looked) {
+    std::vector<std::string> out;
+    for (const std::string& text : not_looked) {
+        const std::size_t colon = text.find(": ");
+        std::vector<std::string> causes;
+        for (std::size_t at = 0; colon != std::string::npos && at < colon;) {
+            const std::size_t end = std::min(text.find(", ", at), colon);
+            const std::string name = text.substr(at, end - at);
+            std::string purpose = purpose_of_rule(name);
+            if (purpose == name) break;
+            causes.push_back(std::move(purpose) + text.substr(colon));
+            at = end + 2;
+        }
+        const bool has_all =
+            !causes.empty() &&
+            static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(colon), ',')) +
+                    1 ==
+                causes.size();
+        if (has_all) {
+            out.insert(out.end(), causes.begin(), causes.end());
+        } else {
+            out.push_back(text);
+        }
+    }
+    return out;
+}
+
 // The bits of a set, by the place of each finding in the list.
 std::optional<std::uint32_t> mask_of(const finding_set& set, const std::vector<finding>& list, std::size_t shown) {
     std::uint32_t out = 0;
@@ -187,7 +216,7 @@ page_view make_findings_view(const page_input& input) {
     looked.reserve(of.looked.size());
     for (const std::string& name : of.looked) looked.push_back(purpose_of_rule(name));
     out.data["looked"] = page_texts(looked);
-    out.data["not_looked"] = page_texts(of.not_looked);
+    out.data["not_looked"] = page_texts(by_cause(of.not_looked));
     out.data["remarks"] = page_texts(of.remarks);
 
     const page_step& step = input.step;

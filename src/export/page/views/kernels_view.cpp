@@ -16,6 +16,7 @@
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
 #include "report/mean_step.hpp"
+#include "report/tables/kernels.hpp"
 
 namespace prof {
 namespace {
@@ -109,7 +110,7 @@ page_view make_kernels_view(const page_input& input) {
     }
     page_table table{.caption = "The largest kernels, by their time in a step",
                      .columns = {{"kernel"},
-                                 {"class"},
+                                 {"kind"},
                                  {"launches a step", true},
                                  {"mean in µs", true},
                                  {fmt::format("{} a step", step.unit.name), true},
@@ -154,6 +155,31 @@ page_view make_kernels_view(const page_input& input) {
                               step.text(static_cast<double>(use.total_ns) / divisor),
                               sentence_share(share(use.total_ns))});
     }
+    page_json copies = page_json::array();
+    page_table copy_table{.caption = "Copies and sets, by their time in a step",
+                          .columns = {{"operation"},
+                                      {"a step", true},
+                                      {"mean in µs", true},
+                                      {fmt::format("{} a step", step.unit.name), true},
+                                      {"MB a step", true},
+                                      {"GB/s", true}}};
+    for (const transfer_row& row : transfer_table(by != nullptr ? by->data() : input.shown.data())) {
+        const double bytes = static_cast<double>(row.bytes) / divisor;
+        copies.push_back({{"name", page_label(row.operation)},
+                          {"launches", launches(row.time.instances)},
+                          {"ns", ns(row.time.total_ns)},
+                          {"mean_ns", step.whole_ns(row.time.mean_ns)},
+                          {"min_ns", row.time.min_ns},
+                          {"median_ns", step.whole_ns(row.time.median_ns)},
+                          {"max_ns", row.time.max_ns},
+                          {"bytes", std::llround(bytes)},
+                          {"rate", row.gigabytes_per_s}});
+        copy_table.rows.push_back({page_label(row.operation), fmt::format("{:.1f}", launches(row.time.instances)),
+                                   fmt::format("{:.1f}", row.time.mean_ns / 1e3),
+                                   step.text(static_cast<double>(row.time.total_ns) / divisor),
+                                   fmt::format("{:.2f}", bytes / 1e6), fmt::format("{:.1f}", row.gigabytes_per_s)});
+    }
+    out.data["copies"] = std::move(copies);
     out.data["rest"] = {{"count", of.count - of.rows.size()},
                         {"ns", ns(of.total_ns - shown_ns)},
                         {"launches", launches(of.launches - shown_launches)}};
@@ -162,6 +188,7 @@ page_view make_kernels_view(const page_input& input) {
                     with_thousands(static_cast<std::uint64_t>(std::llround(std::max(launches(of.launches), 0.0)))),
                     with_thousands(of.count), step.with_unit(static_cast<double>(of.total_ns) / divisor)));
     out.blocks.emplace_back(std::move(table));
+    if (!copy_table.rows.empty()) out.blocks.emplace_back(std::move(copy_table));
     return out;
 }
 

@@ -37,7 +37,14 @@ std::vector<std::pair<std::string, std::string>> recording_of(const page_input& 
     add("process", capture.title);
     std::map<std::string, std::size_t> gpus;
     for (const std::string& gpu : capture.process.used_gpus) ++gpus[gpu.empty() ? "GPU" : gpu];
-    for (const auto& [name, count] : gpus) add("GPU", count == 1 ? name : fmt::format("{} x {}", count, name));
+    // The title counts those that the process sees, the rest of the page those that it used.
+    const std::size_t seen = capture.process.gpus.size();
+    const std::size_t used = capture.process.used_gpus.size();
+    const std::string of_seen =
+        used < seen ? fmt::format(", used {} of the {} that it sees", used, seen) : std::string();
+    for (const auto& [name, count] : gpus) {
+        add("GPU", (count == 1 ? name : fmt::format("{} x {}", count, name)) + of_seen);
+    }
     add("recorded", capture.windows.empty() ? "the whole run" : capture.windows);
     if (capture.selection) add("selected", line_of_selection(capture));
     if (input.answer != nullptr && input.answer->step) {
@@ -47,6 +54,11 @@ std::vector<std::pair<std::string, std::string>> recording_of(const page_input& 
         add("a step begins", input.answer->where && input.answer->where->by_gpu
                                  ? "when the GPU is done with the one before, since the host runs ahead"
                                  : "when the host begins it");
+    }
+    if (!input.step.has_steps) {
+        add("steps",
+            "none was found, so that nothing here is by step; prof_step(), libprof.step() or --step-range NAME marks "
+            "them");
     }
     if (input.findings != nullptr && input.diagnosed.sampled() != 0) {
         add("prices", fmt::format("by {} of {} steps", with_thousands(input.diagnosed.sampled()),

@@ -12,7 +12,7 @@
 #include "export/report/cell_text.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "export/report/text_table.hpp"
-#include "report/process_overview.hpp"
+#include "report/tables/processes.hpp"
 
 namespace prof {
 namespace {
@@ -78,7 +78,7 @@ page_view make_processes_view(const page_input& input) {
         processes.push_back(each.capture.process);
         documents.push_back(&each);
     }
-    const table overview = process_overview(processes);
+    const table overview = processes_table(processes);
     const time_unit unit = unit_of(overview);
     page_table shown{.caption = "What was recorded"};
     page_json& columns = out.data["columns"] = page_json::array();
@@ -102,7 +102,12 @@ page_view make_processes_view(const page_input& input) {
         shown.rows.push_back(std::move(cells));
     }
     page_table recorded = std::exchange(shown, {});
-    const job_figures figures = figures_of_job(documents);
+    job_figures figures = figures_of_job(documents);
+    // All ranks together know better than each by itself how they differ: the view of ranks has that.
+    if (input.ranks() != nullptr) {
+        figures.verdict.clear();
+        if (!figures.is_of_several && !figures.sentences.empty()) figures.sentences.pop_back();
+    }
     page_json& lines = out.data["lines"] = page_json::array();
     for (const std::string& each : figures.sentences) {
         std::string sentence = page_sentence(each + ".");

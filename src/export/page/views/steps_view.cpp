@@ -14,6 +14,7 @@
 
 #include "analysis/selection/step_choice.hpp"
 #include "analysis/steps/whole_steps.hpp"
+#include "base/statistics.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
 
@@ -51,9 +52,8 @@ public:
 
     page_view run() {
         page_view out{.name = "steps", .heading = "Every step", .link = "Steps", .data = page_json::object()};
-        if (!step_.has_steps) {
-            out.why = "No step was found; prof_step(), libprof.step() or --step-range NAME marks them.";
-        } else if (step_.steps.size() < 2) {
+        if (!step_.has_steps) return {};  // the notes say so
+        if (step_.steps.size() < 2) {
             out.why = "One step alone counts, so that there is nothing to compare it with.";
         }
         if (!out.why.empty()) {
@@ -254,15 +254,18 @@ private:
         std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
             return step_.steps[a].length_ns() > step_.steps[b].length_ns();
         });
-        const std::size_t median = order[order.size() / 2];
-        out.data["median"] = step_json(median);
+        out.data["median"] = step_json(order[order.size() / 2]);
+        std::vector<std::int64_t> lengths_ns;
+        lengths_ns.reserve(step_.steps.size());
+        for (const whole_step& each : step_.steps) lengths_ns.push_back(each.length_ns());
+        const double median_ns = median(std::move(lengths_ns));
+        std::vector<double> medians_ns;
         page_json medians = page_json::array();
         for (std::size_t p = 0; p < step_.parts.size(); ++p) {
-            std::vector<std::int64_t> all = step_.parts[p].by_step;
-            const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
-            std::nth_element(all.begin(), middle, all.end());
-            medians.push_back({p, step_.whole_ns(static_cast<double>(*middle) / (step_.has_gpu ? step_.devices : 1))});
+            medians_ns.push_back(median(step_.parts[p].by_step) / (step_.has_gpu ? step_.devices : 1));
+            medians.push_back({p, step_.whole_ns(medians_ns.back())});
         }
+        out.data["median_ns"] = step_.whole_ns(median_ns);
         out.data["median_parts"] = std::move(medians);
         page_json& longest = out.data["longest_steps"] = page_json::array();
         page_table table{.caption = "The longest steps",
@@ -275,14 +278,11 @@ private:
             constexpr std::size_t most_rows = 5;
             if (i >= most_rows) continue;
             const whole_step& each = step_.steps[order[i]];
-            const auto more_ns = static_cast<double>(each.length_ns() - step_.steps[median].length_ns());
+            const double more_ns = static_cast<double>(each.length_ns()) - median_ns;
             std::string what;
             double most_ns = 0;
             for (std::size_t p = 0; p < step_.parts.size(); ++p) {
-                std::vector<std::int64_t> all = step_.parts[p].by_step;
-                const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
-                std::nth_element(all.begin(), middle, all.end());
-                const double part_more_ns = step_.of_part(step_.parts[p].by_step[order[i]] - *middle) * step_.count;
+                const double part_more_ns = part_ns(step_.parts[p], order[i]) - medians_ns[p];
                 if (part_more_ns <= most_ns) continue;
                 most_ns = part_more_ns;
                 what = (step_.parts[p].idle ? "idle: " : "") + step_.parts[p].name;

@@ -531,7 +531,8 @@ std::vector<shown_step> choose_steps(const std::vector<whole_step>& steps) {
 page_view make_timeline_view(const page_input& input) {
     page_view out{.name = "timeline", .heading = "One step in time", .link = "Timeline", .data = page_json::object()};
     page_json& list = out.data["steps"] = page_json::array();
-    if (!input.step.has_steps || !input.subject) {
+    if (!input.step.has_steps) return {};
+    if (!input.subject) {
         out.why = "No step is embedded, since none was found.";
         out.data["why"] = out.why;
         return out;

@@ -34,6 +34,7 @@ struct where_node {
     by_side host_ns{};
     std::int64_t wait_ns = 0;
     std::uint64_t calls = 0;
+    std::int64_t first_ns = INT64_MAX;
     std::vector<where_node> children{};
 
     std::int64_t gpu_sum() const { return std::accumulate(gpu_ns.begin(), gpu_ns.end(), std::int64_t{0}); }
@@ -51,6 +52,7 @@ where_node node_of(const screen_node& from, side at) {
     out.host_ns[at] = from.figures.cpu_ns;
     out.wait_ns = from.figures.wait_ns;
     out.calls = from.figures.calls;
+    out.first_ns = from.figures.first_ns;
     for (const screen_node& child : from.children) out.children.push_back(node_of(child, at));
     return out;
 }
@@ -63,6 +65,7 @@ void merge(where_node& to, const where_node& from) {
     }
     to.wait_ns += from.wait_ns;
     to.calls += from.calls;
+    to.first_ns = std::min(to.first_ns, from.first_ns);
     std::unordered_map<std::string, std::size_t> places;
     const auto key = [](const where_node& node) { return node.kind + '\n' + node.name; };
     for (std::size_t i = 0; i < to.children.size(); ++i) places.emplace(key(to.children[i]), i);
@@ -117,7 +120,7 @@ public:
     }
 
 private:
-    where_node make_tree() const {
+    where_node make_tree() {
         where_node root{.name = step_.has_steps ? "step" : "recording", .kind = "step"};
         where_node model{.name = "model: forward + backward", .kind = "model"};
         // Where both have modules, or ranges of one name, they are shown side by side.
@@ -160,6 +163,8 @@ private:
         for (where_node& child : root.children) join(child);
         for (where_node& child : root.children) name_own(child);
         sort_children(root, step_.has_gpu);
+        begin_ns_ = INT64_MAX;
+        for (const where_node& child : root.children) begin_ns_ = std::min(begin_ns_, child.first_ns);
         for (const where_node& child : root.children) {
             for (std::size_t i = 0; i < root.gpu_ns.size(); ++i) {
                 root.gpu_ns[i] += child.gpu_ns[i];
@@ -268,6 +273,7 @@ private:
         out["host_ns"] = depth > 1 && of.host_sum() == 0 ? page_json() : sides(of.host_ns, false);
         out["wait_ns"] = step_.whole_ns(step_.cpu(of.wait_ns));
         out["calls"] = static_cast<double>(of.calls) / step_.count;
+        if (of.first_ns != INT64_MAX) out["first_ns"] = of.first_ns - begin_ns_;
         if (of.children.empty()) return out;
         page_json children = page_json::array();
         where_node more{.kind = "more"};
@@ -284,7 +290,7 @@ private:
             merge(more, without);
         }
         if (folded != 0) {
-            more.name = fmt::format("{} more", folded);
+            more.name = fmt::format("others ({})", folded);
             ++nodes_;
             children.push_back(node_json(more, depth + 1));
         }
@@ -293,14 +299,35 @@ private:
     }
 
     void add_rows(const where_node& of, std::size_t depth, page_table& to) const {
-        constexpr std::size_t most_rows = 30;
+        constexpr std::size_t most_rows = 40;
         constexpr std::size_t deepest = 4;
+        // Small ones are one row, so that those below a part add up to it.
+        std::vector<where_node> shown;
+        where_node small{.kind = "more"};
+        std::vector<const where_node*> folded;
         for (const where_node& child : of.children) {
-            if (to.rows.size() >= most_rows) return;
             const double gpu_ns = step_.gpu(child.gpu_sum());
             const double host_ns = step_.cpu(child.host_sum());
             constexpr double least = 0.01;
-            if (depth > 0 && std::max(gpu_ns, step_.has_gpu ? 0.0 : host_ns) < least * step_.step_ns) continue;
+            if (depth > 0 && std::max(gpu_ns, step_.has_gpu ? 0.0 : host_ns) < least * step_.step_ns) {
+                folded.push_back(&child);
+                where_node without = child;
+                without.children.clear();
+                merge(small, without);
+            } else {
+                shown.push_back(child);
+            }
+        }
+        if (folded.size() == 1) {
+            shown.push_back(*folded.front());
+        } else if (!folded.empty()) {
+            small.name = fmt::format("others ({})", folded.size());
+            shown.push_back(std::move(small));
+        }
+        if (depth > 0 && to.rows.size() + shown.size() > most_rows) return;
+        for (const where_node& child : shown) {
+            const double gpu_ns = step_.gpu(child.gpu_sum());
+            const double host_ns = step_.cpu(child.host_sum());
             std::string name;
             for (std::size_t i = 0; i < depth; ++i) name += "\u2003";
             std::vector<std::string> cells{name + child.name};
@@ -329,6 +356,7 @@ private:
 
     const page_step& step_;
     std::size_t nodes_ = 0;
+    std::int64_t begin_ns_ = INT64_MAX;  // when the first of the nodes began
 };
 
 }  // namespace

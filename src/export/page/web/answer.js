@@ -198,8 +198,11 @@ addView("answer", ({ figure, results, data }) => {
     const perMark = steps?.per_column ?? 1;
     const name = perMark > 1 ? "longest of each " + perMark : "each of " + plural(answer.steps, "step");
     if (isNarrow) {
-      put(drawn("text", { x: 0, y: top + 22 }, fittingText(name + ": " + text, width)));
-      top += 24;
+      for (const line of wrappedText(name + ": " + text, width)) {
+        put(drawn("text", { x: 0, y: top + 22 }, line));
+        top += 16;
+      }
+      top += 8;
     } else {
       top += 8;
       put(drawn("text", { x: labelWidth - 14, y: top + 21, "text-anchor": "end" }, name));
@@ -242,10 +245,13 @@ addView("answer", ({ figure, results, data }) => {
       );
       budgetRows.push([group.title, stepTime(group.ns), shareText(group.ns / step)]);
       const parts = group.key === "idle" ? group.parts.slice().sort((a, b) => b.ns - a.ns) : group.parts;
+      for (const entry of parts) budgetRows.push([results.parts[entry.part].name, stepTime(entry.ns), shareText(entry.ns / step)]);
+      // Each part has a row, the smallest ones together.
+      const small = parts.filter((entry) => entry.ns / step < 0.0005);
       for (const entry of parts) {
-        budgetRows.push([results.parts[entry.part].name, stepTime(entry.ns), shareText(entry.ns / step)]);
-        if (entry.ns / step >= 0.0005) body.append(...budgetPart(entry));
+        if (small.length < 2 || !small.includes(entry)) body.append(...budgetPart(entry));
       }
+      if (small.length > 1) body.append(othersRow(small));
     }
     body.append(
       element("tr.sum", {}, element("th", { scope: "row" }, answer.has_steps ? "mean step" : "all"),
@@ -257,6 +263,15 @@ addView("answer", ({ figure, results, data }) => {
         element("th", { scope: "col" }, answer.has_steps ? "where a mean step goes" : "where the time goes"),
         element("th.n", { scope: "col" }, unitName() + " " + perStep), element("th.n", { scope: "col" }, ofStep))),
       body);
+  }
+
+  /** @param {PartTime[]} entries */
+  function othersRow(entries) {
+    const ns = entries.reduce((sum, entry) => sum + entry.ns, 0);
+    const names = entries.map((entry) => results.parts[entry.part].name).join(", ");
+    return element("tr", { "data-part": "others" }, element("th", { scope: "row" }, element("span.part", {}, swatch("other"),
+      "others (" + entries.length + ")", element("span.in", {}, "\u00a0" + names))),
+    element("td.n", {}, stepTime(ns)), element("td.n.weak", {}, shareText(ns / step)));
   }
 
   /**
@@ -274,25 +289,33 @@ addView("answer", ({ figure, results, data }) => {
    */
   function budgetPart(entry) {
     const part = results.parts[entry.part];
-    const places = (entry.places ?? []).slice(0, 8);
+    const all = entry.places ?? [];
+    const count = Math.max(entry.place_count ?? 0, all.length);
+    const places = all.slice(0, count === 9 ? 9 : 8);
+    const restNs = entry.ns - places.reduce((sum, place) => sum + place.ns, 0);
     const hidden = places.map((place) => {
       const cause = results.causes[place.cause];
       const what = placeOf(place) + (cause && causeNameOf(results, cause) !== part.name ? " (" + causeNameOf(results, cause) + ")" : "");
       return element("tr.place", { hidden: true },
-        element("th", { scope: "row" }, what), element("td.n", {}, stepTime(place.ns)),
+        element("th", { scope: "row" }, what, place.did ? element("span.did", {}, "the thread " + place.did + ", by samples") : null),
+        element("td.n", {}, stepTime(place.ns)),
         element("td.n", {}, shareText(place.ns / step)));
     });
+    if (count > places.length) {
+      hidden.push(element("tr.place", { hidden: true }, element("th", { scope: "row" }, "others (" + (count - places.length) + ")"),
+        element("td.n", {}, stepTime(restNs)), element("td.n", {}, shareText(restNs / step))));
+    }
     const name = element("span.part", {}, swatch(part.colour));
     if (places.length > 1 || (places.length === 1 && placeOf(places[0]) !== "")) {
       const button = element("button.opens", { type: "button", "aria-expanded": "false" }, "▸ " + part.name);
-      const inPlaces = placeOf(places[0]) ? " " + inPlace(shortened(placeOf(places[0]), 30)) + (places.length > 1 ? " +" + (places.length - 1) : "") : "";
+      const inPlaces = placeOf(places[0]) ? " " + inPlace(shortened(placeOf(places[0]), 120)) + (count > 1 ? " +" + (count - 1) : "") : "";
       button.addEventListener("click", () => {
         const opens = hidden.length > 0 && hidden[0].hidden;
         for (const row of hidden) row.hidden = !opens;
         button.setAttribute("aria-expanded", String(opens));
         button.textContent = (opens ? "▾ " : "▸ ") + part.name;
       });
-      name.append(button, element("span.in", {}, inPlaces));
+      name.append(button, element("span.in", { title: inPlaces.trim() || null }, inPlaces));
     } else {
       name.append(termNode(part.name));
     }
@@ -341,6 +364,7 @@ addView("answer", ({ figure, results, data }) => {
         range(gain.least, gain.most) + unitText() + " (" + shareText(gain.most / step) + ") less");
     }
     boxes.forEach((box, index) => (box.checked = (mask & (1 << index)) !== 0));
+    ticked.set(bitsOf(mask).map((bit) => list[bit]).filter(Boolean));
     drawBars();
     if (says) announce(outcomeText.textContent ?? "");
   }
@@ -383,9 +407,11 @@ addView("answer", ({ figure, results, data }) => {
     if (isOne) block.append(tickBox(list.indexOf(first), title));
     block.append(element("h3", {}, title));
     if (isOne) block.append(gainText(first));
+    const isOneTry = new Set(found.map((finding) => finding.brief)).size === 1;
     for (const finding of isOne ? [] : found) {
       const place = placeText(finding) || finding.title;
       block.append(tickBox(list.indexOf(finding), title + ", " + place), element("span.place-name", {}, place), gainText(finding));
+      if (!isOneTry && finding.brief) block.append(element("p.rest", {}, element("span.muted", {}, "Try: "), finding.brief));
     }
     const remarks = [];
     if (first.confidence === "low") remarks.push("rough");
@@ -397,7 +423,7 @@ addView("answer", ({ figure, results, data }) => {
     const why = first.title + (isOne ? "" : " and so on");
     const rest = element("div.rest", {},
       element("p.why-line", {}, [isOne ? why : "", ...remarks].filter(Boolean).join(" · ")));
-    if (first.brief) rest.append(element("p", {}, element("span.muted", {}, "Try: "), first.brief));
+    if (isOneTry && first.brief) rest.append(element("p", {}, element("span.muted", {}, "Try: "), first.brief));
     for (const text of new Set(found.map((finding) => finding.beyond).filter(Boolean))) rest.append(element("p.small.muted", {}, text + "."));
     rest.append(moreOf(found));
     block.append(rest);
@@ -453,7 +479,7 @@ addView("answer", ({ figure, results, data }) => {
       column.append(element("p.outcome", {}, outcomeText, element("span.labels", {}, list.length > 1 ? "tick more to see what they leave together: gains of several do not add up, and are replayed" : "replayed from the recording")));
     }
     const aside = [
-      [findings.looked, (/** @type {number} */ n) => plural(n, "other cause") + (n === 1 ? " was" : " were") + " looked for and would gain less than " + least],
+      [findings.looked, (/** @type {number} */ n) => plural(n, list.length > 0 ? "other cause" : "cause") + (n === 1 ? " was" : " were") + " looked for and would gain less than " + least],
       [findings.not_looked, (/** @type {number} */ n) => plural(n, "cause") + " could not be looked for"],
       [findings.remarks, (/** @type {number} */ n) => plural(n, "remark") + " on these prices"],
     ];
@@ -500,6 +526,8 @@ function capitalized(text) {
 function phaseColour(results, name) {
   if (/^(forward|backward|recompute|evaluation|optimizer)$/.test(name)) return name;
   if (name === "data loader" || name === "data") return "data";
+  // Work that is of both, as where a compiler has joined them.
+  if (/^(forward \+ backward|backward \+ forward)$/.test(name)) return "both";
   const exact = results.parts.find((part) => part.name === name && part.kind !== "idle");
   if (exact) return exact.colour;
   const inner = results.parts.find((part) => part.kind !== "idle" && (part.name.startsWith(name + ":") || part.key === "phase:" + name));

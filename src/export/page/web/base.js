@@ -6,9 +6,9 @@
 
 /** @typedef {{key: string, name: string, kind: string, colour: string}} Part */
 /** @typedef {{key: string, name: string, part: number | null}} Cause */
-/** @typedef {{text: string, cause: number, ns: number, pieces: number, longest_ns: number}} IdlePlace */
-/** @typedef {{part: number, ns: number, places?: IdlePlace[]}} PartTime */
-/** @typedef {{what: string, place: string, line?: string, code?: string, cost_ns: number, count: number,
+/** @typedef {{text: string, cause: number, ns: number, pieces: number, longest_ns: number, did?: string}} IdlePlace */
+/** @typedef {{part: number, ns: number, places?: IdlePlace[], place_count?: number}} PartTime */
+/** @typedef {{what: string, place: string, path?: string, line?: string, code?: string, cost_ns: number, count: number,
  *             longest_ns: number, at_ns: number}} FindingPlace */
 /** @typedef {{rule: string, title: string, noun: string, gain_ns: number, share: number, cost_ns: number, steps: number,
  *             confidence: string, group: string, changes_results: boolean, bound: string, beyond?: string, places: FindingPlace[],
@@ -25,17 +25,19 @@
 /** @typedef {{count: number, per_column: number, unit_ns: number, number: number[], start: number[], length: number[],
  *             host: number[], counted: number[], longest?: number[], longest_number?: number[],
  *             parts: {part: number, time: number[]}[],
- *             left_out: {number: number, length_ns: number, why: string}[], left_out_count: number, median: OneStep,
+ *             left_out: {number: number, length_ns: number, why: string}[], left_out_count: number, median: OneStep, median_ns: number,
  *             median_parts: [number, number][], longest_steps: OneStep[], why?: string}} Steps */
 /** @typedef {{name: string, kind: string, times?: number, gpu_ns: number[], host_ns: number[] | null, wait_ns?: number,
- *             calls: number, children?: TreeNode[]}} TreeNode */
+ *             calls: number, first_ns?: number, children?: TreeNode[]}} TreeNode */
 /** @typedef {{nodes: TreeNode, step_ns: number, busy_ns: number, model: string[], why?: string}} Where */
 /** @typedef {{name: string, short: string, class: string, launches: number, ns: number, mean_ns: number, min_ns: number,
  *             median_ns: number, max_ns: number, share: number, histogram?: {first: number, counts: number[]},
  *             phases: [string, number][], from: {kind: string, text: string, ns: number, launches: number}[]}} KernelRow */
 /** @typedef {{total_ns: number, launches: number, count: number, rows: KernelRow[],
  *             classes?: {key: string, name: string, ns: number, launches: number}[],
- *             rest: {count: number, ns: number, launches: number}, why?: string}} Kernels */
+ *             copies?: CopyRow[], rest: {count: number, ns: number, launches: number}, why?: string}} Kernels */
+/** @typedef {{name: string, launches: number, ns: number, mean_ns: number, min_ns: number, median_ns: number, max_ns: number,
+ *             bytes: number, rate: number}} CopyRow */
 /** @typedef {{line: string, code?: string | null, cause: string, cause_key: string, ns: number, count: number,
  *             steps: number, longest_ns: number, gain_ns?: number, stack?: string}} LineRow */
 /** @typedef {{id: string, name: string, number: number, start_ns: number, length_ns: number, slices: number,
@@ -58,6 +60,19 @@
  *             prepareForPrint?: () => void}} View */
 /** The part of the location behind '#': a view, what is selected in it, and settings. */
 /** @typedef {{view: string, selection: string, settings: Object<string, string>}} Address */
+
+/** The findings that are ticked, and who wants to know that they have changed. */
+const ticked = {
+  /** @type {Finding[]} */
+  findings: [],
+  /** @type {(() => void)[]} */
+  listeners: [],
+  /** @param {Finding[]} findings */
+  set(findings) {
+    this.findings = findings;
+    for (const listener of this.listeners) listener();
+  },
+};
 
 /** @type {{name: string, make: (input: ViewInput) => View}[]} */
 const viewMakers = [];

@@ -36,6 +36,18 @@ function luminance(colour) {
 }
 
 /**
+ * A colour between two, in equal steps of their channels.
+ * @param {string} from "#rrggbb"
+ * @param {string} to
+ * @param {number} share 0 to 1
+ */
+function mixedColour(from, to, share) {
+  const channel = (/** @type {string} */ colour, /** @type {number} */ at) => parseInt(colour.slice(at, at + 2), 16);
+  const mixed = [1, 3, 5].map((at) => Math.round(channel(from, at) + (channel(to, at) - channel(from, at)) * share));
+  return "#" + mixed.map((value) => value.toString(16).padStart(2, "0")).join("");
+}
+
+/**
  * White or near black, whichever contrasts more with the colour below the text.
  * @param {string} colour "#rrggbb"
  */

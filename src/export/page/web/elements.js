@@ -108,6 +108,23 @@ function fittingText(text, room, size = 12) {
 }
 
 /**
+ * A text in lines that fit, broken between words.
+ * @param {string} text
+ * @param {number} room px
+ * @param {number} [size]
+ */
+function wrappedText(text, room, size = 12) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of text.split(" ")) {
+    const longer = lines.length > 0 ? lines[lines.length - 1] + " " + word : word;
+    if (lines.length > 0 && textWidth(longer, size) <= room) lines[lines.length - 1] = longer;
+    else lines.push(fittingText(word, room, size) || word);
+  }
+  return lines;
+}
+
+/**
  * Says something to those who hear the page. What it says is read out when the reader pauses.
  * @param {string} text
  */

@@ -103,8 +103,19 @@ function durationText(ns) {
  * @param {number} count
  */
 function countText(count) {
+  if (count > 0 && count < 0.005) return "<0.01";
   if (Math.abs(count - Math.round(count)) < 0.005 || count >= 100) return numberText(count, 0);
   return numberText(count, count >= 10 ? 1 : 2);
+}
+
+/**
+ * @param {number} bytes
+ */
+function bytesText(bytes) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  const value = bytes / 1000 ** power;
+  return numberText(value, power === 0 ? 0 : value < 9.9995 ? 3 : value < 99.995 ? 2 : 1) + " " + units[power];
 }
 
 /**

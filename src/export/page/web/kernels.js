@@ -72,7 +72,7 @@ addView("kernels", ({ figure, results, data }) => {
     const table = element("table.kernel-table", {}, element("caption.unseen", {}, "Kernels"), widths, head, body);
     holder.replaceChildren(table);
     if (rows.length === 0) {
-      holder.append(element("p.why", {}, "No kernel" + (query ? "’s name has “" + shortened(query, 60) + "”" : " is of this class") + "."));
+      holder.append(element("p.why", {}, "No kernel" + (query ? "’s name has “" + shortened(query, 60) + "”" : " is of this kind") + "."));
     }
     if (rows.length > shown) {
       const next = Math.min(more, rows.length - shown);
@@ -170,7 +170,7 @@ addView("kernels", ({ figure, results, data }) => {
     announce(plural(fittingRows().length, "kernel"));
   });
   const classes = (kernels.classes ?? []).filter((each) => each.ns > 0).sort((a, b) => b.ns - a.ns);
-  const filters = element("div.classes", { role: "group", "aria-label": "Classes of kernels" });
+  const filters = element("div.classes", { role: "group", "aria-label": "Kinds of kernels" }, element("span.labels", {}, "kinds of kernels:"));
   /** @type {Map<string, HTMLElement>} */
   const filterButtons = new Map();
   const pressFilter = () => filterButtons.forEach((button, key) => button.setAttribute("aria-pressed", String(key === ofClass)));
@@ -187,14 +187,46 @@ addView("kernels", ({ figure, results, data }) => {
     filters.append(button);
   }
   pressFilter();
+
+  /** Copies and sets, which are no kernels: a group of their own. */
+  function copiesBeside() {
+    const copies = (kernels.copies ?? []).slice(0, 24);
+    if (copies.length === 0) return null;
+    return element("div.copies", {}, element("h3", {}, "Copies and sets"),
+      element("table.copy-table", {}, element("caption.unseen", {}, "Copies and sets"),
+        element("colgroup", {}, ...["", "hide-narrow w-launches", "hide-narrow w-mean", "w-ms", "w-share", "hide-narrow w-rate"].map((name) => element("col", { class: name }))),
+        element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "operation"), element("th.n.hide-narrow", { scope: "col" }, "times " + perStep),
+          element("th.n.hide-narrow", { scope: "col" }, "mean, µs"), element("th.n", { scope: "col" }, unitName() + " " + perStep),
+          element("th.n", { scope: "col" }, "MB " + perStep), element("th.n.hide-narrow", { scope: "col" }, "GB/s"))),
+        element("tbody", {}, ...copies.map((row) => element("tr", {}, element("th", { scope: "row" }, row.name),
+          element("td.n.hide-narrow", {}, countText(row.launches)), element("td.n.hide-narrow", {}, numberText(row.mean_ns / 1e3, 1)),
+          element("td.n", {}, kernelTime(row.ns)), element("td.n.weak", {}, numberText(row.bytes / 1e6, row.bytes < 9.95e6 ? 2 : 0)),
+          element("td.n.hide-narrow", {}, numberText(row.rate, 1)))))));
+  }
+  const copyRows = () => [["operation", "times " + perStep, "mean us", "shortest us", "median us", "longest us", unitName() + " " + perStep, "bytes " + perStep, "GB/s"],
+    ...(kernels.copies ?? []).map((row) => [row.name, String(row.launches), (row.mean_ns / 1e3).toFixed(3), (row.min_ns / 1e3).toFixed(3),
+      (row.median_ns / 1e3).toFixed(3), (row.max_ns / 1e3).toFixed(3), (row.ns / 1e6).toFixed(6), String(row.bytes), row.rate.toFixed(3)])];
   const rows = () => [["kernel", "class", "launches " + perStep, "mean us", "shortest us", "median us", "longest us", unitName() + " " + perStep, "share of kernel time", "launched in"],
     ...fittingRows().map((row) => [row.name, row.class, String(row.launches), (row.mean_ns / 1e3).toFixed(3), (row.min_ns / 1e3).toFixed(3), (row.median_ns / 1e3).toFixed(3),
       (row.max_ns / 1e3).toFixed(3), (row.ns / 1e6).toFixed(6), row.share.toFixed(6), phaseTexts(row)])];
   figure.append(element("div.controls", {}, search, filters), holder,
     element("div.actions", {}, copyButton("kernels", rows)));
-  const phases = Array.from(new Set(kernels.rows.flatMap((row) => row.phases.map(([phase]) => phase)))).slice(0, 12);
-  const legend = element("div.legend.hide-narrow", {}, "launched in: ", ...phases.map((phase) => element("span", {}, swatch(phaseColour(results, phase)), phase || "no phase")));
+  // Phases without a colour of their own share one, and one entry.
+  const phases = Array.from(new Set(kernels.rows.flatMap((row) => row.phases.map(([phase]) => phase))));
+  /** @type {Map<string, string[]>} */
+  const byColour = new Map();
+  for (const phase of phases) {
+    const colour = phaseColour(results, phase);
+    byColour.set(colour, [...(byColour.get(colour) ?? []), phase || "no phase"]);
+  }
+  const legend = element("div.legend.hide-narrow", { "data-legend": "phases" }, "launched in: ",
+    ...Array.from(byColour, ([colour, names]) => element("span", { title: names.join(", ") }, swatch(colour), names.slice(0, 4).join(", ") + (names.length > 4 ? " and " + (names.length - 4) + " more" : ""))));
   holder.after(legend);
+  const hasParts = kernels.rows.some((row) => row.short.includes(" · "));
+  legend.after(element("p.hint", {}, "A kind is guessed from a kernel’s name, and is not the phase that launches it: optimizers launch kernels of several kinds." +
+    (hasParts ? " Behind “·” stands where the whole names of kernels with one short name first differ, such as an argument of a template, or the number of a lambda (#7); a row opens to the whole name." : "")));
+  const copies = copiesBeside();
+  if (copies) figure.append(copies, element("div.actions", {}, copyButton("copies", copyRows)));
   draw();
   return {
     show: (address) => {

@@ -14,12 +14,52 @@ function columnLayout(count, width) {
 }
 
 /**
- * The middle of numbers: of an even count the lower one, which is one of them.
+ * The median, as in the reports: of an even number of values the mean of the middle two; 0 for none.
  * @param {number[]} values
  */
 function medianOf(values) {
   const sorted = Array.from(values).sort((a, b) => a - b);
-  return sorted.length ? sorted[(sorted.length - 1) >> 1] : 0;
+  const middle = sorted.length >> 1;
+  if (sorted.length === 0) return 0;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** @typedef {{parts: number[], ns: number, median: number, difference: number}} PartRow */
+
+/**
+ * The parts of a picked step beside the median of each: those that differ most have a row of their own, and the others
+ * together one. A row of several has the median of their sum in each step, since medians do not add up.
+ * @param {Map<number, number>} picked time by part
+ * @param {Map<number, number>} medians by part
+ * @param {Map<number, number[]> | null} series by part, of the steps that count; null: not known by step, so that each part has a row
+ * @param {number} least a difference that is worth a row
+ * @returns {PartRow[]}
+ */
+function partRows(picked, medians, series, least) {
+  const rows = Array.from(picked, ([part, ns]) => ({ parts: [part], ns, median: medians.get(part) ?? 0, difference: ns - (medians.get(part) ?? 0) }))
+    .filter((row) => row.ns > 0 || row.median > 0)
+    .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
+  if (!series) return rows;
+  const alone = rows.filter((row, index) => index < 2 || (index < 8 && Math.abs(row.difference) >= least));
+  const folded = rows.slice(alone.length);
+  if (folded.length < 2) return rows;
+  const parts = folded.flatMap((row) => row.parts);
+  const count = Math.max(0, ...parts.map((part) => series.get(part)?.length ?? 0));
+  const sums = Array.from({ length: count }, (_, step) => parts.reduce((sum, part) => sum + (series.get(part)?.[step] ?? 0), 0));
+  const ns = folded.reduce((sum, row) => sum + row.ns, 0);
+  const median = medianOf(sums);
+  return [...alone, { parts, ns, median, difference: ns - median }];
+}
+
+/**
+ * What a map of times shows as its hottest: of those that can be told from 0 all but one in fifty are below it, so that a
+ * single one does not hide the others.
+ * @param {number[]} values below 0: not known
+ * @param {number} least what cannot be told from 0
+ */
+function heatLimit(values, least) {
+  const told = values.filter((value) => value > Math.max(0, least)).sort((a, b) => a - b);
+  return Math.max(told[Math.floor((told.length - 1) * 0.98)] ?? 0, least, 1);
 }
 
 /**
@@ -60,6 +100,18 @@ function icicleLayout(root, size, width, least = 1.5) {
   };
   place(root, "", 0, width, 0, -1);
   return { cells, levels };
+}
+
+/**
+ * The same tree, children in the order in which they first began; those of which that is not known come last.
+ * @param {TreeNode} node
+ * @returns {TreeNode}
+ */
+function inProgramOrder(node) {
+  const first = (/** @type {TreeNode} */ of) => of.first_ns ?? Infinity;
+  if (!node.children) return node;
+  const children = node.children.map(inProgramOrder).sort((a, b) => (first(a) === first(b) ? 0 : first(a) - first(b)));
+  return { ...node, children };
 }
 
 /**
@@ -195,4 +247,45 @@ function labelPlaces(labels, left, right, gap) {
     limit = places[i] - gap;
   }
   return places.length > 0 && places[0] < left - 0.5 ? null : places;
+}
+
+/** @typedef {{name: string, from: number, to: number, isTotal: boolean}} WaterfallRow */
+
+/**
+ * All parts of a change, those that are shown together as the last one.
+ * @param {{rows: {name: string, base_ns: number, new_ns: number}[], more?: {count: number, base_ns: number, new_ns: number}}} change
+ */
+function allParts(change) {
+  const more = change.more ? [{ ...change.more, name: change.more.count + " more" }] : [];
+  return [...change.rows, ...more];
+}
+
+/**
+ * The bars of a waterfall from the old whole to the new one: each begins where the one before it ended.
+ * @param {{what: string, base_ns: number, new_ns: number, rows: {name: string, base_ns: number, new_ns: number}[],
+ *          more?: {count: number, base_ns: number, new_ns: number}}} change
+ * @returns {WaterfallRow[]}
+ */
+function waterfallRows(change) {
+  const rows = [{ name: "base " + change.what, from: 0, to: change.base_ns, isTotal: true }];
+  let at = change.base_ns;
+  for (const part of allParts(change)) {
+    const to = at + part.new_ns - part.base_ns;
+    if (to !== at) rows.push({ name: part.name, from: at, to, isTotal: false });
+    at = to;
+  }
+  rows.push({ name: "new " + change.what, from: 0, to: change.new_ns, isTotal: true });
+  return rows;
+}
+
+/**
+ * The part of the axis that shows the changes: all of it from 0, unless they are too small to be seen there.
+ * @param {WaterfallRow[]} rows
+ */
+function waterfallAxis(rows) {
+  const ends = rows.map((row) => row.to);
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const span = Math.max(most - least, most * 1e-4);
+  const from = span > most * 0.15 ? 0 : Math.max(0, least - span * 0.5);
+  return { from, to: Math.max(most + span * 0.02, from + 1) };
 }

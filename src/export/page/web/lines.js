@@ -46,7 +46,7 @@ addView("lines", ({ figure, results, data }) => {
     });
     const body = element("tbody", {}, ...rows.slice(0, shown).map((row) => element("tr", {},
       element("th", { scope: "row" }, row.line ? element("span.mono", {}, row.line) : element("span.in", {}, "line not known"), row.code ? element("div.in", {}, row.code) : null,
-        row.stack ? element("details", {}, element("summary.in", {}, "called from"), element("pre.mono", {}, row.stack)) : null),
+        row.stack?.includes(" → ") ? element("details", {}, element("summary.in", {}, "called from"), element("pre.mono", {}, row.stack)) : null),
       element("td", {}, element("span.part", {}, swatch(causeColour(row)), causeNameOf(results, results.causes.find((each) => each.key === row.cause_key)))),
       element("td.n.hide-narrow", {}, countText(row.count)), element("td.n.hide-narrow", {}, stepTime(row.longest_ns)),
       element("td.n", {}, stepTime(row.ns)))));

@@ -40,6 +40,29 @@ function bitsOf(mask) {
   return bits;
 }
 
+/** Which causes of idle time the findings of a rule are about: keys of `causes`. */
+const causesOfRules = /** @type {Object<string, string[]>} */ ({
+  launch_bound: ["launching", "latency"], host_code: ["host_code"], data_loader: ["loader"], synchronization: ["waiting"],
+  blocking_copies: ["blocking_copy", "waiting"], pageable_copies: ["pageable_copy"], small_copies: ["pageable_copy", "blocking_copy"],
+  allocation: ["allocating"], compilation: ["compiling"], graph_capture: ["capturing"],
+});
+
+/**
+ * Whether a finding is about idle time of this cause and place: what goes if it goes. Where the page has not all of its places,
+ * and of causes that have no place, the cause decides.
+ * @param {Finding} finding
+ * @param {string} cause key
+ * @param {string} place where the host was, "cudaMalloc, forward/loss"
+ */
+function isAbout(finding, cause, place) {
+  if (!(causesOfRules[finding.rule] ?? []).includes(cause)) return false;
+  if (cause === "loader" || cause === "latency" || finding.places.length < finding.place_count) return true;
+  const at = place.lastIndexOf(", ");
+  const isInCall = /^(waiting|blocking_copy|pageable_copy|allocating)$/.test(cause);
+  const path = !isInCall ? place : at < 0 ? "" : place.slice(at + 2);
+  return finding.places.some((each) => each.path === path || (each.path !== "" && path.startsWith(each.path + "/")));
+}
+
 /**
  * The mask that an address names: "tick:1,3" are the first and the third finding, "tick:" is none of them.
  * @param {string} selection

@@ -55,10 +55,24 @@ function drawView({ name, make }, results) {
   }
 }
 
+/**
+ * Whether the page has what an address names. If not, it says so, and shows its beginning.
+ * @param {Address} address
+ */
+function hasAddress(address) {
+  document.getElementById("no-view")?.remove();
+  if (drawnViews.has(address.view) || document.getElementById(address.view) || document.getElementById(location.hash.slice(1))) return true;
+  const text = "This page has no view “" + shortened(address.view, 40) + "”: it begins with the answer.";
+  document.querySelector("main")?.prepend(element("p.warning", { id: "no-view" }, text));
+  scrollTo(0, 0);
+  announce(text);
+  return false;
+}
+
 /** @param {boolean} scrolls */
 function followAddress(scrolls) {
   const address = readAddress(location.hash);
-  if (!address) return;
+  if (!address || !hasAddress(address)) return;
   const view = drawnViews.get(address.view);
   for (const [name, other] of drawnViews) {
     if (name === address.view) other.show?.(address);
@@ -144,7 +158,7 @@ const keyList = [
   ["/", "search in the view"],
   ["?", "this list"],
   ["Esc", "close, or clear the search"],
-  ["← →  Home End", "steps: pick another; where: move among cells; timeline: move"],
+  ["← →  Home End", "ranks, steps: pick another; where: move among cells; timeline: move"],
   ["M  S", "steps: the median step, the slowest step"],
   ["Enter", "steps: show it in time; where: zoom in; kernels: open"],
   ["Backspace", "where: zoom out"],

@@ -202,27 +202,23 @@ addView("steps", ({ figure, results, data }) => {
     const than = Math.abs(difference) < answer.median_ns * 0.001 || rough === "0" ? ": as the median"
       : ": " + rough + (difference > 0 ? " more" : " less") + " than the median";
     detail.append(element("h3", {}, name + roughTime(length) + unitText() + (isMean ? " in the mean" : "") + than));
-    const rows = Array.from(parts, ([part, ns]) => ({ part, ns, median: mediansOfParts.get(part) ?? 0, difference: ns - (mediansOfParts.get(part) ?? 0) }))
-      .filter((row) => row.ns > 0 || row.median > 0)
-      .sort((a, b) => Math.abs(b.difference) - Math.abs(a.difference));
-    const least = Math.max(length, answer.step_ns) * 0.005;
-    const shown = rows.filter((row, index) => index < 2 || (index < 8 && Math.abs(row.difference) >= least));
-    // What is not shown, so that the differences add up to that of the whole.
-    const sumOf = (/** @type {"ns" | "median"} */ key) => shown.reduce((sum, row) => sum + row[key], 0);
-    const other = { part: -1, ns: length - sumOf("ns"), median: answer.median_ns - sumOf("median"), difference: 0 };
-    other.difference = other.ns - other.median;
-    const all = [other.ns, other.median, other.difference].some((ns) => stepTime(ns) !== stepTime(0)) ? [...shown, other] : shown;
+    // Of a long run the columns are means, which have no median of steps.
+    const series = isSingle ? new Map(steps.parts.map(({ part, time }) => [part, countedIndices.map((i) => time[i] * unit)])) : null;
+    const rows = partRows(parts, mediansOfParts, series, Math.max(length, answer.step_ns) * 0.005);
+    const whole = { parts: [], ns: length, median: answer.median_ns, difference };
+    const all = [...rows, whole];
     const largest = Math.max(1, ...all.map((row) => Math.abs(row.difference)));
     const hasLess = all.some((row) => row.difference < 0);
     const body = element("tbody", {}, ...all.map((row) => {
-      const part = results.parts[row.part] ?? { colour: "other_idle", name: rows.length > shown.length ? "other parts" : "rest of the medians" };
+      const part = row.parts.length === 1 ? results.parts[row.parts[0]] : { colour: row === whole ? "range" : "other_idle", name: row === whole ? "whole step" : "others (" + row.parts.length + ")" };
       const bar = element("span.difference-bar" + (row.difference < 0 ? ".is-less" : ""));
       bar.style.width = (Math.abs(row.difference) / largest) * 100 + "%";
       bar.style.setProperty("--bar", colourStyle(part.colour));
       const axis = element("span.difference-axis" + (hasLess ? ".has-less" : ""), { "aria-hidden": "true" },
         hasLess ? element("span.less", {}, row.difference < 0 ? bar : null) : null, element("span", {}, row.difference < 0 ? null : bar));
-      return element("tr", {},
-        element("th", { scope: "row" }, element("span.part", {}, swatch(part.colour), part.name)),
+      const names = row.parts.length > 1 ? row.parts.map((index) => results.parts[index].name).join(", ") : null;
+      return element("tr" + (row === whole ? ".sum" : ""), {},
+        element("th", { scope: "row", title: names }, element("span.part", {}, row === whole ? null : swatch(part.colour), part.name)),
         element("td.n", {}, stepTime(row.ns)), element("td.n", {}, stepTime(row.median)),
         element("td", {}, element("span.difference", {}, axis, stepTime(row.difference, true))));
     }));
@@ -230,6 +226,7 @@ addView("steps", ({ figure, results, data }) => {
       element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "part"),
         element("th.n", { scope: "col" }, isMean ? "these steps" : "step " + numberText(number, 0)),
         element("th.n", { scope: "col" }, "median"), element("th", { scope: "col" }, "difference, " + unitName()))), body));
+    detail.append(element("p.hint", {}, "The median of each part by itself: medians do not add up to the median of the step."));
     if (embedded.has(number)) {
       detail.append(element("p.hint", {}, element("a", { href: "#timeline=" + embedded.get(number) }, "Show this step in time")));
     }

@@ -28,6 +28,9 @@ addView("timeline", ({ figure, results, data }) => {
   let scale = 0;
   wrap.append(canvas);
 
+  const hasGpu = () => step?.lanes.some((lane) => lane.kind === "stream" || lane.kind === "gaps") ?? false;
+  const hasGaps = () => (step?.gaps.length ?? 0) > 0;
+
   /** @param {string} wanted */
   function entryOf(wanted) {
     return embedded.find((each) => each.name === wanted || (each.name === "long" && String(each.number) === wanted)) ?? embedded[0];
@@ -126,7 +129,9 @@ addView("timeline", ({ figure, results, data }) => {
       const cause = results.causes[lane.cause?.[index] ?? -1];
       return colour(cause ? causeColourOf(results, cause) : "other_idle");
     }
-    return colour("range");
+    // A range that is a phase has its colour here, too.
+    const ofPhase = text === "" ? "" : colourOfPhase(text);
+    return ofPhase === "" || ofPhase === colour("other") ? colour("range") : ofPhase;
   }
   /**
    * @param {PlacedLane} lane
@@ -169,9 +174,47 @@ addView("timeline", ({ figure, results, data }) => {
       drawLabel(pen, lane, width);
       drawLane(pen, lane);
     }
+    drawTicked(pen);
     if (showsPath) drawPath(pen);
     drawOverview(pen);
     drawSelection(pen);
+  }
+
+  /**
+   * Whether the ticked findings are about a gap.
+   * @param {PlacedLane} lane
+   * @param {number} index
+   */
+  function isTicked(lane, index) {
+    const cause = results.causes[lane.cause?.[index] ?? -1];
+    const place = step?.data.strings[lane.place?.[index] ?? 0] ?? "";
+    return cause !== undefined && ticked.findings.some((finding) => isAbout(finding, cause.key, place));
+  }
+
+  /**
+   * A line above the gaps that the ticked findings are about.
+   * @param {CanvasRenderingContext2D} pen
+   */
+  function drawTicked(pen) {
+    pen.fillStyle = colour("--text");
+    for (const lane of step?.lanes ?? []) {
+      if (lane.kind !== "gaps") continue;
+      visibleSlices(lane.from, lane.to, shown.from, shown.to, plotWidth(), (index, x, wide) => {
+        if (isTicked(lane, index)) pen.fillRect(plotLeft() + x, lane.y - 2, Math.max(1, wide), 3);
+      });
+    }
+  }
+
+  /** How much of the step's idle time the ticked findings are about. */
+  function showTicked() {
+    let ns = 0;
+    for (const lane of step?.lanes ?? []) {
+      if (lane.kind !== "gaps") continue;
+      lane.length.forEach((length, index) => (ns += isTicked(lane, index) ? length : 0));
+    }
+    tickedLine.hidden = ns === 0;
+    tickedLine.textContent = ns === 0 ? "" : "Line above idle time: what the ticked changes are about, " + roughMilliseconds(ns) + " ms in this step. Other idle time may take its place.";
+    draw();
   }
 
   /**
@@ -284,7 +327,8 @@ addView("timeline", ({ figure, results, data }) => {
       pen.fillText("whole step", 0, overviewHeight / 2 + 1);
     }
     for (const lane of step.lanes) {
-      if (lane.kind !== "stream" && lane.kind !== "gaps") continue;
+      const isShown = hasGpu() ? lane.kind === "stream" || lane.kind === "gaps" : lane === step.lanes.find((each) => each.isDrawn);
+      if (!isShown) continue;
       visibleSlices(lane.from, lane.to, 0, step.data.length_ns, width, (index, x, wide) => {
         pen.fillStyle = sliceColour(lane, index);
         pen.fillRect(left + x, 1, Math.max(1, wide), overviewHeight);
@@ -401,7 +445,8 @@ addView("timeline", ({ figure, results, data }) => {
   }
 
   function showSentence() {
-    const children = sentenceOf(selected) ?? ["Click a kernel for the call that launched it. + and − zoom, ← → move, 0 shows the whole step, N and P the gaps by length."];
+    const children = sentenceOf(selected) ?? [(hasGpu() ? "Click a kernel for the call that launched it." : "Click a range for how long it takes.") +
+      " + and − zoom, ← → move, 0 shows the whole step" + (hasGaps() ? ", N and P the gaps by length." : ".")];
     say.replaceChildren(...children);
     say.classList.toggle("muted", !selected);
   }
@@ -594,6 +639,8 @@ addView("timeline", ({ figure, results, data }) => {
   const legend = element("div.legend");
   let showsPath = false;
   const pathLine = element("p.hint", { hidden: true });
+  const tickedLine = element("p.labels", { hidden: true, "data-ticked": "" });
+  ticked.listeners.push(showTicked);
   const pathButton = element("button", { type: "button", "aria-pressed": "false", click: () => {
     showPath(!showsPath);
     announce(pathLine.textContent ?? "");
@@ -625,7 +672,7 @@ addView("timeline", ({ figure, results, data }) => {
     const fits = slice && loaded.lanes[slice.lane] && slice.index < loaded.lanes[slice.lane].start.length;
     selected = fits ? slice : null;
     gapAt = -1;
-    let text = "Step " + numberText(entry.number, 0) + ", " + roughMilliseconds(length) + " ms. CPU above, GPU below.";
+    let text = "Step " + numberText(entry.number, 0) + ", " + roughMilliseconds(length) + " ms." + (hasGpu() ? " CPU above, GPU below." : "");
     if (entry.merged > 0) text += " " + numberText(entry.merged, 0) + " short slices are shown as parts of others.";
     const first = firstLaunch(loaded);
     const isAhead = host !== undefined && first < -0.05 * length;
@@ -634,6 +681,7 @@ addView("timeline", ({ figure, results, data }) => {
     launching.hidden = !isAhead;
     pathSwitch.hidden = !loaded.lanes.some((lane) => lane.kind === "path");
     showPath(showsPath && !pathSwitch.hidden);
+    showTicked();
     drawGapTable();
     drawLegend();
     showSentence();
@@ -665,7 +713,7 @@ addView("timeline", ({ figure, results, data }) => {
     }
     return made;
   };
-  figure.append(element("div.controls", {}, subtitle, element("div.end", {}, launching, pathSwitch, choices.group, zooms)), wrap, legend, pathLine, say, gapHolder,
+  figure.append(element("div.controls", {}, subtitle, element("div.end", {}, launching, pathSwitch, choices.group, zooms)), wrap, legend, tickedLine, pathLine, say, gapHolder,
     element("div.actions", {}, copyButton("timeline", rows), ...pictureButtons("timeline", () => canvas)));
   open(name, null, null).catch((error) => console.error(error));
 

@@ -4,11 +4,12 @@
 addView("where", ({ figure, results, data }) => {
   /** @type {Where} */
   const where = data;
-  /** @type {Answer} */
-  const answer = results.views.answer;
+  const byTime = where.nodes;
+  const byProgram = inProgramOrder(byTime);
+  let nodes = byTime;
   const total = (/** @type {number[] | null} */ times) => (times ? times.reduce((sum, ns) => sum + ns, 0) : 0);
-  const hasGpu = total(where.nodes.gpu_ns) > 0;
-  const hasHost = (where.nodes.children ?? []).some((node) => total(node.host_ns) > 0);
+  const hasGpu = total(nodes.gpu_ns) > 0;
+  const hasHost = (nodes.children ?? []).some((node) => total(node.host_ns) > 0);
   /**
    * Whether any node below the phases has what `has` looks for.
    * @param {TreeNode} node
@@ -16,7 +17,7 @@ addView("where", ({ figure, results, data }) => {
    * @returns {boolean}
    */
   const someInside = (node, has) => (node.children ?? []).some((child) => (/^(module|scope|range|model)$/.test(child.kind) && has(child)) || someInside(child, has));
-  const insidesAreGpuOnly = someInside(where.nodes, () => true) && !someInside(where.nodes, (node) => total(node.host_ns) > 0);
+  const insidesAreGpuOnly = someInside(nodes, () => true) && !someInside(nodes, (node) => total(node.host_ns) > 0);
   let by = hasGpu && (where.busy_ns / Math.max(1, where.step_ns) >= 0.6 || !hasHost || insidesAreGpuOnly) ? "gpu" : "cpu";
   const opensBy = by;
   let path = "";
@@ -59,7 +60,7 @@ addView("where", ({ figure, results, data }) => {
   function draw() {
     const width = Math.floor(plot.clientWidth);
     if (width < 50) return;
-    const chain = chainOf(where.nodes, path) ?? [{ node: where.nodes, path: "" }];
+    const chain = chainOf(nodes, path) ?? [{ node: nodes, path: "" }];
     const root = chain[chain.length - 1];
     const layout = icicleLayout(root.node, sizeOf, width);
     const rowHeight = 26;
@@ -133,13 +134,16 @@ addView("where", ({ figure, results, data }) => {
     });
   }
 
+  /** What launches kernels, as the view of kernels has it: these have colours of their own wherever they stand. */
+  const launching = new Set(/** @type {Kernels | undefined} */ (results.views.kernels)?.rows?.flatMap((row) => row.phases.map(([phase]) => phase)) ?? []);
   /**
    * Colours of forward, backward and others: inside of a phase others are that phase.
    * @param {string} place a path
    */
   function coloursIn(place) {
-    const phase = (where.nodes.children ?? []).find((node) => place === node.name || place.startsWith(node.name + "/"));
-    return ["forward", "backward", (phase && colourOf(phase)) || "other"];
+    const chain = (chainOf(nodes, place) ?? []).map((each) => each.node).filter((node) => node !== nodes && (colourOf(node) || launching.has(node.name)));
+    const inner = chain.at(-1);
+    return ["forward", "backward", inner ? phaseColour(results, inner.name) : "other"];
   }
 
   /** @param {{node: TreeNode, path: string}[]} chain */
@@ -147,8 +151,8 @@ addView("where", ({ figure, results, data }) => {
     chainLine.replaceChildren();
     if (chain.length < 2) {
       const isCpu = by !== "gpu";
-      const sums = where.nodes.children?.reduce((sum, node) => sum + sizeOf(node), 0) ?? 0;
-      if (isCpu && sums > sizeOf(where.nodes) * 1.02) chainLine.append(element("span.muted", {}, "Parts that are longer than what holds them are drawn narrower."));
+      const sums = nodes.children?.reduce((sum, node) => sum + sizeOf(node), 0) ?? 0;
+      if (isCpu && sums > sizeOf(nodes) * 1.02) chainLine.append(element("span.muted", {}, "Parts that are longer than what holds them are drawn narrower."));
       chainLine.hidden = chainLine.childNodes.length === 0;
       return;
     }
@@ -161,8 +165,8 @@ addView("where", ({ figure, results, data }) => {
   }
 
   /**
-   * The rows of the table: what holds at least 3 % of the root, in the tree's order; a node that is nearly all of the one above
-   * is joined to it.
+   * The rows of the table: what holds at least 3 % of the root, in the tree's order, and the others as one row, so that the
+   * rows below a part add up to it. A node that is all of the one above is joined to it.
    * @param {{node: TreeNode, path: string}} root
    */
   function tableRows(root) {
@@ -170,6 +174,7 @@ addView("where", ({ figure, results, data }) => {
     const rows = [];
     const whole = Math.max(1, sizeOf(root.node));
     const needle = query.toLowerCase();
+    const isLarge = (/** @type {TreeNode} */ child) => showsAll || Math.max(total(child.gpu_ns) / Math.max(1, where.busy_ns), sizeOf(child) / whole) >= 0.03;
     /**
      * @param {TreeNode} node
      * @param {string} at
@@ -177,14 +182,15 @@ addView("where", ({ figure, results, data }) => {
      */
     const walk = (node, at, depth) => {
       const children = (node.children ?? []).map((child) => ({ child, to: at === "" ? child.name : at + "/" + child.name }));
+      const small = children.filter(({ child }) => !isLarge(child));
+      const isFolded = needle === "" && small.length > 1;
       for (const { child, to } of children) {
-        const isLarge = showsAll || Math.max(total(child.gpu_ns) / Math.max(1, where.busy_ns), sizeOf(child) / whole) >= 0.03;
         const isHit = needle !== "" && child.name.toLowerCase().includes(needle);
-        if (needle === "" ? isLarge : isHit) {
+        if (needle === "" ? isLarge(child) || !isFolded : isHit) {
           let last = { node: child, path: to };
           let name = labelOf(child);
           while (needle === "") {
-            const only = (last.node.children ?? []).filter((each) => each.kind !== "own" && sizeOf(each) >= 0.9 * sizeOf(last.node))[0];
+            const only = onlyChild(last.node);
             if (!only || last.node.kind === "model" || last.node.times || colourOf(last.node)) break;
             last = { node: only, path: last.path + "/" + only.name };
             name += " / " + labelOf(only);
@@ -195,14 +201,35 @@ addView("where", ({ figure, results, data }) => {
           walk(child, to, depth);
         }
       }
+      if (isFolded) rows.push({ node: sumOf(small.map(({ child }) => child)), name: "others (" + small.length + ")", path: at, depth, folded: small.length });
     };
     walk(root.node, root.path, 0);
     return rows;
   }
 
+  /**
+   * The child that is all of a node, to the last digit that is shown.
+   * @param {TreeNode} node
+   */
+  function onlyChild(node) {
+    const same = (/** @type {number[] | null} */ a, /** @type {number[] | null} */ b) => stepTime(total(a)) === stepTime(total(b));
+    return (node.children ?? []).find((child) => child.kind !== "own" && sizeOf(child) > 0 && same(child.gpu_ns, node.gpu_ns) && same(child.host_ns, node.host_ns));
+  }
+
+  /**
+   * @param {TreeNode[]} parts
+   * @returns {TreeNode}
+   */
+  function sumOf(parts) {
+    const add = (/** @type {(part: TreeNode) => number[] | null} */ of) => parts.reduce((sums, part) => sums.map((sum, side) => sum + (of(part)?.[side] ?? 0)), [0, 0, 0]);
+    const hasHostTime = parts.some((part) => part.host_ns);
+    return { name: "", kind: "more", gpu_ns: add((part) => part.gpu_ns), host_ns: hasHostTime ? add((part) => part.host_ns) : null, calls: 0 };
+  }
+
   /** @param {{node: TreeNode, path: string}} root */
   function drawTable(root) {
-    const rows = tableRows(root).slice(0, 400);
+    const all = tableRows(root);
+    const rows = all.slice(0, 400);
     // The scale is a step, which only what runs side by side exceeds.
     const longest = Math.max(1, where.step_ns, ...rows.map((row) => Math.max(total(row.node.gpu_ns), total(row.node.host_ns))));
     const body = element("tbody", {}, ...rows.map((row) => {
@@ -224,6 +251,7 @@ addView("where", ({ figure, results, data }) => {
         element("th.bars", { scope: "col" }, (hasGpu ? "GPU above, CPU below; the whole width is " : "the whole width is ") + roughTime(longest) + unitText()))),
       body);
     holder.replaceChildren(table);
+    if (all.length > rows.length) holder.append(element("p.hint", {}, plural(all.length - rows.length, "more row") + ": zoom into a part to see them."));
     if (rows.length === 0) holder.append(element("p.why", {}, query ? "No part's name has “" + shortened(query, 60) + "”." : "Nothing lies inside."));
   }
 
@@ -251,7 +279,8 @@ addView("where", ({ figure, results, data }) => {
 
   /** Parts beside forward and backward that have a colour of their own: "jit(f)", "optimizer". */
   function ownColours() {
-    return (where.nodes.children ?? []).map((node) => /** @type {[string, string]} */ ([node.name, colourOf(node) ?? "other"]))
+    return (nodes.children ?? []).map((node) => /** @type {[string, string]} */ ([node.name, colourOf(node) ?? "other"]))
+      .concat(Array.from(launching, (name) => /** @type {[string, string]} */ ([name, phaseColour(results, name)])).filter(([name, key]) => key === "both" && someInside(nodes, (node) => node.name === name)))
       .filter(([name, key]) => key !== "other" && key !== "forward" && key !== "backward" && name !== "").slice(0, 8);
   }
 
@@ -260,11 +289,12 @@ addView("where", ({ figure, results, data }) => {
     const made = {};
     if (by !== opensBy) made.by = by;
     if (query) made.q = query;
+    if (nodes === byProgram) made.order = "program";
     return made;
   }
   /** @param {string} to */
   function zoomTo(to) {
-    const chain = chainOf(where.nodes, to);
+    const chain = chainOf(nodes, to);
     if (!chain) return;
     const hadFocus = plot.contains(document.activeElement);
     // A click on what is already the root goes one level out.
@@ -274,7 +304,7 @@ addView("where", ({ figure, results, data }) => {
     draw();
     if (hadFocus) focusCell(0);
     setAddress("where", path, settings());
-    const node = chainOf(where.nodes, path)?.at(-1)?.node;
+    const node = chainOf(nodes, path)?.at(-1)?.node;
     if (node) announce((path === "" ? "the whole step" : labelOf(node)) + ", " + stepTime(sizeOf(node)) + unitText() + " a step");
   }
   /** @param {number} index */
@@ -313,10 +343,16 @@ addView("where", ({ figure, results, data }) => {
     showsAll = value === "all";
     draw();
   });
+  const hasOrder = (byTime.children ?? []).filter((node) => node.first_ns !== undefined).length > 1;
+  const orders = switchButtons("Order", [["time", "longest first"], ["program", "as recorded"]], "time", (value) => {
+    nodes = value === "program" ? byProgram : byTime;
+    draw();
+    setAddress("where", path, settings());
+  });
   const rows = () => {
     const kept = showsAll;
     showsAll = true;
-    const made = tableRows(chainOf(where.nodes, path)?.at(-1) ?? { node: where.nodes, path: "" });
+    const made = tableRows(chainOf(nodes, path)?.at(-1) ?? { node: nodes, path: "" });
     showsAll = kept;
     const cell = (/** @type {number | undefined} */ ns) => (ns === undefined ? "" : (ns / 1e6).toFixed(4));
     return [["path", "kind", "GPU forward ms", "GPU backward ms", "GPU others ms", "CPU ms", "of it waits ms", "calls a step"],
@@ -324,7 +360,7 @@ addView("where", ({ figure, results, data }) => {
         node.host_ns ? cell(total(node.host_ns)) : "", cell(node.wait_ns), String(node.calls)])];
   };
   figure.append(
-    element("div.controls", {}, search, element("div.end", {}, all.group, hasGpu && hasHost ? sides.group : null)),
+    element("div.controls", {}, search, element("div.end", {}, all.group, hasOrder ? orders.group : null, hasGpu && hasHost ? sides.group : null)),
     chainLine, plot,
     element("div.legend", {}, ...["forward", "backward"].map((name) => element("span", {}, swatch(name), name)),
       ...ownColours().map(([name, key]) => element("span", {}, swatch(key), name)), element("span", {}, swatch("other"), "neither, or others")),
@@ -335,7 +371,9 @@ addView("where", ({ figure, results, data }) => {
   return {
     redraw: draw,
     show: (address) => {
-      path = chainOf(where.nodes, address.selection) ? address.selection : "";
+      path = chainOf(nodes, address.selection) ? address.selection : "";
+      nodes = hasOrder && address.settings.order === "program" ? byProgram : byTime;
+      orders.press(nodes === byProgram ? "program" : "time");
       by = address.settings.by === "gpu" || address.settings.by === "cpu" ? address.settings.by : opensBy;
       query = address.settings.q ?? "";
       search.value = query;
@@ -351,7 +389,7 @@ addView("where", ({ figure, results, data }) => {
         else if (active instanceof HTMLElement) active.click();
       },
       Backspace: () => {
-        const chain = chainOf(where.nodes, path);
+        const chain = chainOf(nodes, path);
         if (chain && chain.length > 1) zoomTo(chain[chain.length - 2].path);
       },
     },

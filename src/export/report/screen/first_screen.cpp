@@ -96,6 +96,8 @@ public:
         std::size_t gains = has_gains && !gains_.empty() ? 1 + take(std::min<std::size_t>(gains_.size() - 1, 2)) : 0;
         const std::string run = run_text();
         const bool has_run = !run.empty() && take(1) == 1;
+        const std::string memory = memory_text();
+        const bool has_memory = !memory.empty() && take(1) == 1;
         const std::string uneven = uneven_text();
         const bool has_uneven = !uneven.empty() && take(1) == 1;
         const bool blank_below = take(1) == 1;
@@ -125,6 +127,7 @@ public:
         if (has_uneven) out.push_back(uneven);
         out.push_back(table_.has_gpu() ? gpu_line() : cpu_line());
         if (has_run) out.push_back(run);
+        if (has_memory) out.push_back(memory);
         if (!bar.empty()) out.push_back(bar);
         if (blank_above) out.emplace_back();
         out.insert(out.end(), table.begin(), table.end());
@@ -151,10 +154,11 @@ public:
         }
         add_fact(table_.has_gpu() ? gpu_line() : cpu_line());
         add_fact(run_text());
+        add_fact(memory_text());
         out.bar = table_.bar_parts();
         out.table = table_.grid(table_.all_rows() + most_opened);
         if (answer_.gains && answer_.where->has_steps) {
-            out.gains_heading = gains_heading();
+            out.gains_heading = gains_heading(gains_.size());
             std::string said;
             for (const priced_change* const gain : gains_) {
                 const bool is_new = gain->brief_advice != said;
@@ -311,7 +315,15 @@ private:
         }
         const std::int64_t cause = of.uses[static_cast<std::size_t>(largest)];
         if (largest == step_column::cpu_code && 2 * loader >= cause && loader > 0) return "waiting for the data loader";
-        return std::string(reason_of(largest));
+        std::string out(reason_of(largest));
+        if (largest == step_column::cpu_code && answer_.answer) {
+            const thread_shares& did = answer_.answer->of.did;
+            if (did.waited >= 0.5) return out + ", which waits for a CPU";
+            if (did.blocked < 0.5) return out;
+            out += did.blocked_in.empty() ? ", which is blocked"
+                                          : ", which is blocked (" + terminal_safe(did.blocked_in) + ")";
+        }
+        return out;
     }
 
     std::string cpu_line() const {
@@ -329,6 +341,10 @@ private:
                                unit().with_unit(row.cpu), row.percent);
         }
         return out;
+    }
+
+    std::string memory_text() const {
+        return answer_.memory.empty() ? std::string() : beginning_of("Memory  " + answer_.memory, layout_.width);
     }
 
     std::string run_text() const {
@@ -384,7 +400,8 @@ private:
                            100 * gain.share, gain_text(gain, layout_.width - 20));
     }
 
-    std::string gains_heading() const {
+    // `shown`: of those on the screen.
+    std::string gains_heading(std::size_t shown) const {
         const priced_changes& gains = *answer_.gains;
         std::string basis;
         if (gains.sampled != 0 && answer_.step) {
@@ -393,6 +410,7 @@ private:
         }
         if (gains_.empty()) return "Nothing was found that would shorten a step by 1 %" + basis + ".";
         std::string heading = "Possible gains a step" + basis;
+        if (shown < gains_.size()) heading += fmt::format(", {} of {}", shown, gains_.size());
         if (gains_.size() > 1) {
             heading += fmt::format("; all together at most {} ({:.0f} %)",
                                    unit().with_unit(unit().quanta(gains.together_ns)), 100 * gains.together_share);
@@ -401,7 +419,7 @@ private:
     }
 
     void add_gains(std::size_t count, std::size_t advice, std::vector<std::string>& out) const {
-        out.push_back(gains_heading());
+        out.push_back(gains_heading(std::min(count, gains_.size())));
         // A gain without advice, or with the same, leaves its line to the next one.
         std::string said;
         for (std::size_t i = 0; i < std::min(count, gains_.size()); ++i) {

@@ -16,8 +16,10 @@ namespace prof {
 std::vector<std::string> first_screen(const report_document& document, const screen_layout& layout);
 
 // The screen of a job: a row for each of its processes with GPU work (if none has any, for each with steps), and how
-// they differ. None if fewer than two documents have a first screen.
-std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout);
+// they differ. None if fewer than two documents have a first screen. `verdicts`: of the report `ranks`, one for each
+// job, ready for a terminal; none: that was not made.
+std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout,
+                                    const std::vector<std::string>& verdicts = {});
 
 // The same for a page: what the screen says of the job in sentences, and its table.
 struct job_figures {

@@ -80,10 +80,13 @@ member member_of(const report_document& document) {
     return out;
 }
 
+constexpr std::size_t most_jobs = 4;  // of which the screen has a line each
+
 class job {
 public:
-    job(const std::vector<const report_document*>& documents, const screen_layout& layout)
-        : all_(documents), layout_(layout) {
+    job(const std::vector<const report_document*>& documents, const screen_layout& layout,
+        const std::vector<std::string>& held_up = {})
+        : all_(documents), layout_(layout), held_up_(held_up) {
         for (const report_document* const each : documents) {
             if (!has_first_screen(*each)) continue;
             member one = member_of(*each);
@@ -193,6 +196,7 @@ private:
         out.push_back(step_line());
         if (has_gpu() && !is_of_several_) out.push_back(gpu_line());
         if (!is_of_several_) out.push_back(ranks_line());
+        if (!is_of_several_ || held_up_.size() > 1) add_held_up(out);
         if (has_blanks) out.emplace_back();
         for (std::string& line : table_lines(members)) out.push_back(std::move(line));
         const std::vector<std::string> gains = most_gains == 0 ? std::vector<std::string>() : gain_lines(most_gains);
@@ -348,6 +352,22 @@ private:
         return fmt::format("Ranks {} wait for {}", names, first);
     }
 
+    // Which rank holds the job up, by all ranks together; of several jobs each.
+    void add_held_up(std::vector<std::string>& out) const {
+        for (std::size_t i = 0; i < held_up_.size() && i < most_jobs; ++i) {
+            std::string text = held_up_[i];
+            if (i + 1 == most_jobs && held_up_.size() > most_jobs) {
+                text = fmt::format("{} more jobs: prof report --report ranks", held_up_.size() - i);
+            }
+            std::string lines = wrapped((i == 0 ? "Job   " : "      ") + text, layout_.width, "      ");
+            while (!lines.empty()) {
+                const std::size_t end = lines.find('\n');
+                out.push_back(lines.substr(0, end));
+                lines.erase(0, end == std::string::npos ? end : end + 1);
+            }
+        }
+    }
+
     std::string ranks_line() const { return std::string(has_ranks() ? "Ranks " : "All   ") + ranks(); }
 
     template <typename TValue>
@@ -374,13 +394,15 @@ private:
 
     std::string ranks() const {
         const auto [least, most] = means();
-        if (is_alike()) return fmt::format("are alike: means from {} to {}", text(least), text_with_unit(most));
+        if (is_alike())
+            return fmt::format("have steps that are alike: means from {} to {}", text(least), text_with_unit(most));
         if (!communicates()) return fmt::format("differ: means from {} to {}", text(least), text_with_unit(most));
-        return fmt::format("{} waits least: {} of communication, the others {} to {}",
-                           members_.front().label(has_hosts_, is_named_by_file_),
-                           unit_.with_unit(members_.front().cells[communication_part]),
-                           unit_.text(members_[1].cells[communication_part]),
-                           unit_.text(members_.back().cells[communication_part]));
+        const std::string least_other = unit_.text(members_[1].cells[communication_part]);
+        const std::string most_other = unit_.text(members_.back().cells[communication_part]);
+        return fmt::format(
+            "{} waits least: {} of communication, the {} {}", members_.front().label(has_hosts_, is_named_by_file_),
+            unit_.with_unit(members_.front().cells[communication_part]), members_.size() == 2 ? "other" : "others",
+            least_other == most_other ? least_other : least_other + " to " + most_other);
     }
 
     std::vector<std::string> table_lines(std::size_t most) const {
@@ -493,6 +515,7 @@ private:
 
     const std::vector<const report_document*>& all_;
     const screen_layout& layout_;
+    std::vector<std::string> held_up_;
     std::vector<member> members_;
     std::vector<member> without_gpu_;
     member mean_;
@@ -504,11 +527,12 @@ private:
 
 }  // namespace
 
-std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout) {
+std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout,
+                                    const std::vector<std::string>& verdicts) {
     const auto shown = std::count_if(documents.begin(), documents.end(),
                                      [](const report_document* each) { return has_first_screen(*each); });
     if (shown < 2) return {};
-    const job made(documents, layout);
+    const job made(documents, layout, verdicts);
     return made.has_members() ? made.lines() : std::vector<std::string>();
 }
 

@@ -47,9 +47,16 @@ std::int64_t weight_of(const step_table_row& row) noexcept {
     return total_ns != 0 ? total_ns : row.cpu_ns;
 }
 
+void sort_by_weight(std::vector<screen_node>& nodes) {
+    std::stable_sort(nodes.begin(), nodes.end(), [](const screen_node& a, const screen_node& b) {
+        return weight_of(a.figures) > weight_of(b.figures);
+    });
+}
+
 void add_figures(step_table_row& to, const step_table_row& from) {
     for (std::size_t i = 0; i < to.ns.size(); ++i) to.ns[i] += from.ns[i];
     to.calls += from.calls;
+    to.first_ns = std::min(to.first_ns, from.first_ns);
     to.cpu_ns += from.cpu_ns;
     to.wait_ns += from.wait_ns;
 }
@@ -113,9 +120,7 @@ private:
         for (std::size_t i = 0; i < nodes.size(); ++i) {
             if (!is_merged[i]) merged.push_back(std::move(nodes[i]));
         }
-        std::stable_sort(merged.begin(), merged.end(), [](const screen_node& a, const screen_node& b) {
-            return weight_of(a.figures) > weight_of(b.figures);
-        });
+        sort_by_weight(merged);
         nodes = std::move(merged);
     }
 
@@ -172,9 +177,7 @@ private:
     }
 
     static void sort_children(screen_node& node) {
-        std::stable_sort(node.children.begin(), node.children.end(), [](const screen_node& a, const screen_node& b) {
-            return weight_of(a.figures) > weight_of(b.figures);
-        });
+        sort_by_weight(node.children);
         for (screen_node& child : node.children) sort_children(child);
     }
 
@@ -191,8 +194,24 @@ private:
             if (!is_model && display_width(name) > names_.longest) return;
             if (!is_model) node.name = std::move(name);
             std::vector<screen_node> inner = std::move(child.children);
+            if (!inner.empty()) add_siblings(node.children, inner);
             node.children = std::move(inner);
         }
+    }
+
+    // The rows beside the joined one are the line's, too: what stands below it adds up to it.
+    static void add_siblings(std::vector<screen_node>& all, std::vector<screen_node>& to) {
+        for (std::size_t i = 1; i < all.size(); ++i) {
+            const auto own = std::find_if(to.begin(), to.end(), [&](const screen_node& node) {
+                return node.figures.kind == step_row_kind::own && all[i].figures.kind == step_row_kind::own;
+            });
+            if (own != to.end()) {
+                add_figures(own->figures, all[i].figures);
+            } else {
+                to.push_back(std::move(all[i]));
+            }
+        }
+        sort_by_weight(to);
     }
 
     bool has_steps_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several captures at a glance: a table with a line for each process, in which processes that are alike are one line.
-// Pure functions.
+// What a capture says of its process, and which processes of several matter most. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +7,11 @@
 #include <vector>
 
 #include "report/report_document.hpp"
-#include "report/table.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
 
 captured_process process_of(const timeline& data);
-
-// By rank, then in the order given. Processes of one rank without GPU work that have the same program and ended alike
-// are one line.
-table process_overview(std::span<const captured_process> processes);
 
 // Which of the processes an outline of all has tables of: of a job with several ranks the process of each rank that did
 // most; else the processes with GPU work, and where there are none the one with the most ranges that was not forked by

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/memory_answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "base/display_text.hpp"
+#include "base/json_text.hpp"
+#include "report/projected_timeline.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t most_uses = 4;    // in a sentence
+constexpr std::size_t most_places = 3;  // likewise
+
+using row_bytes = std::int64_t memory_row::*;
+
+std::uint64_t peak_of(const memory_device& of) { return of.steps.empty() ? 0 : of.steps[of.highest].peak; }
+
+std::string place_text(const std::string& path, const std::string& module) {
+    if (module.empty()) return path.empty() ? "outside ranges" : path;
+    return path.empty() ? module : fmt::format("{} ({})", module, path);
+}
+
+// "activations 61 %, parameters 20 %"
+std::string uses_text(const memory_device& of, row_bytes bytes) {
+    std::map<memory_use, std::int64_t> by_use;
+    std::int64_t total = 0;
+    for (const memory_row& row : of.rows) {
+        by_use[row.use] += row.*bytes;
+        total += row.*bytes;
+    }
+    std::vector<std::pair<std::int64_t, memory_use>> order;
+    order.reserve(by_use.size());
+    for (const auto& [use, sum] : by_use) order.emplace_back(sum, use);
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string out;
+    for (std::size_t i = 0; i < order.size() && i < most_uses && total > 0; ++i) {
+        const double share = static_cast<double>(order[i].first) / static_cast<double>(total);
+        if (share < 0.005) break;
+        out += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", to_string(order[i].second), 100 * share);
+    }
+    return out;
+}
+
+// "activations 2.10 GB of GPT2.h.*.mlp (forward), ..."
+std::string holders_text(const memory_device& of, row_bytes bytes) {
+    std::vector<const memory_row*> order;
+    for (const memory_row& row : of.rows) {
+        if (row.*bytes > 0) order.push_back(&row);
+    }
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const memory_row* a, const memory_row* b) { return a->*bytes > b->*bytes; });
+    std::string out;
+    for (std::size_t i = 0; i < order.size() && i < most_places; ++i) {
+        const memory_row& row = *order[i];
+        out += fmt::format("{}{} {}", i == 0 ? "" : ", ", to_string(row.use),
+                           bytes_text(static_cast<std::uint64_t>(row.*bytes)));
+        if (!row.path.empty() || !row.module.empty()) out += " of " + place_text(row.path, row.module);
+    }
+    if (order.size() > most_places) out += fmt::format(", {} more", order.size() - most_places);
+    return out;
+}
+
+std::string limit_text(const memory_device& of) { return of.limit ? " of " + bytes_text(*of.limit) : std::string(); }
+
+memory_call call_kind(const call_namer& names, const timeline_api_call& call) {
+    const std::string name = names(call);
+    if (name.starts_with("cudaMalloc") || name.starts_with("cuMemAlloc")) return memory_call::allocates;
+    if (name.starts_with("cudaFree") || name.starts_with("cuMemFree")) return memory_call::frees;
+    return memory_call::other;
+}
+
+// The device of the last failure, and that failure.
+std::pair<const memory_device*, const memory_failure*> last_failure(const memory_summary& of) {
+    std::pair<const memory_device*, const memory_failure*> out{nullptr, nullptr};
+    for (const memory_device& device : of.devices) {
+        if (device.failures.empty()) continue;
+        const memory_failure& last = device.failures.back();
+        if (out.second == nullptr || last.time_ns >= out.second->time_ns) out = {&device, &last};
+    }
+    return out;
+}
+
+void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
+    for (const memory_row& row : of.rows) {
+        if (row.growth <= 0) continue;
+        out.push_back(
+            {.device = of.device,
+             .rule = "memory_growth",
+             .title = fmt::format("memory grows by {} a step, by blocks that are born in {} and stay",
+                                  bytes_text(static_cast<std::uint64_t>(row.growth)), place_text(row.path, row.module)),
+             .bytes = row.growth,
+             .path = row.path,
+             .module = row.module,
+             .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
+                       "loss.item() or loss.detach(), and drop what is not needed"});
+    }
+}
+
+void add_fragmentation(const memory_device& of, std::vector<memory_finding>& out) {
+    constexpr double much = 0.2;
+    constexpr std::uint64_t least = std::uint64_t{32} << 20;
+    if (!of.failures.empty()) {
+        const memory_failure& last = of.failures.back();
+        const std::uint64_t unused = last.reserved - std::min(last.reserved, last.allocated);
+        if (unused >= last.asked && last.asked != 0) {
+            out.push_back({.device = of.device,
+                           .rule = "memory_fragmentation",
+                           .title = fmt::format("memory ran out although {} of what was reserved were not in use, more "
+                                                "than the {} asked for: no piece of it was large enough",
+                                                bytes_text(unused), bytes_text(last.asked)),
+                           .bytes = static_cast<double>(unused),
+                           .path = last.path,
+                           .module = last.module,
+                           .advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"});
+            return;
+        }
+    }
+    if (of.steps.empty()) return;
+    const auto reserved = static_cast<double>(peak_of(of) + of.unused_at_peak);
+    if (of.unused_at_peak < least || static_cast<double>(of.unused_at_peak) < much * reserved) return;
+    out.push_back(
+        {.device = of.device,
+         .rule = "memory_fragmentation",
+         .title = fmt::format("{} of what the allocator has reserved are in no use at the peak ({:.0f} %)",
+                              bytes_text(of.unused_at_peak), 100 * static_cast<double>(of.unused_at_peak) / reserved),
+         .bytes = static_cast<double>(of.unused_at_peak),
+         .advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and sizes that do not change from step "
+                   "to step"});
+}
+
+void add_segments(const memory_device& of, std::vector<memory_finding>& out) {
+    if (!of.has_steps) return;
+    std::uint64_t segments = 0, bytes = 0, in_steps = 0;
+    for (const memory_step& step : of.steps) {
+        segments += step.segments;
+        bytes += step.segment_bytes;
+        in_steps += step.segments != 0 ? 1 : 0;
+    }
+    // Of a few steps the warm-up is not known to be over.
+    if (in_steps < 2 || 4 * in_steps < of.steps.size()) return;
+    out.push_back({.device = of.device,
+                   .rule = "memory_allocation",
+                   .title = fmt::format("the allocator reserves more memory of the driver in {} of {} steps, {} times, "
+                                        "which makes the host wait",
+                                        in_steps, of.steps.size(), segments),
+                   .bytes = static_cast<double>(bytes),
+                   .advice = "no torch.cuda.empty_cache() in the loop, and sizes that do not change; "
+                             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"});
+}
+
+void add_retries(const memory_device& of, std::vector<memory_finding>& out) {
+    if (of.retries == 0) return;
+    out.push_back({.device = of.device,
+                   .rule = "memory_retries",
+                   .title = fmt::format("{} times the GPU was full, and the allocator gave cached memory back to the "
+                                        "driver and asked again",
+                                        with_thousands(of.retries)),
+                   .bytes = static_cast<double>(of.retries),
+                   .advice = "a smaller batch, or checkpointing, so that the peak is below the limit"});
+}
+
+}  // namespace
+
+memory_summary memory_of(const report_input& input) {
+    const projected_timeline shown(input);
+    const std::optional<step_time_subject> of = step_time_of(shown, input);
+    if (!of || of->data.memory.empty()) return {};
+    memory_options options{.step_function = of->step_function, .scope = of->scope, .original = &of->original};
+    if (input.call_name) {
+        options.call_kind = [&input](const timeline_api_call& call) { return call_kind(input.call_name, call); };
+    }
+    return measure_memory(of->data, of->att, options);
+}
+
+const memory_device* fullest(const memory_summary& of) noexcept {
+    const auto fill = [](const memory_device& each) {
+        const auto peak = static_cast<double>(peak_of(each));
+        return std::pair(each.limit ? peak / static_cast<double>(*each.limit) : 0.0, peak);
+    };
+    const auto found = std::max_element(of.devices.begin(), of.devices.end(),
+                                        [&](const auto& a, const auto& b) { return fill(a) < fill(b); });
+    return found == of.devices.end() ? nullptr : &*found;
+}
+
+std::string peak_text(const memory_summary& of) {
+    const memory_device* const device = fullest(of);
+    if (device == nullptr || device->steps.empty()) return {};
+    const memory_step& highest = device->steps[device->highest];
+    std::string out = bytes_text(highest.peak) + limit_text(*device);
+    if (device->growth > 0) {
+        out += fmt::format(" and {} more each step", bytes_text(static_cast<std::uint64_t>(device->growth)));
+    }
+    if (of.devices.size() > 1) out += fmt::format(", GPU {}", device->device);
+    if (device->has_steps) out += fmt::format(", step {}", highest.number);
+    const std::string place = place_text(highest.peak_path, highest.peak_module);
+    out += place == "outside ranges" ? ", outside ranges" : ", in " + place;
+    if (const std::string uses = uses_text(*device, &memory_row::at_peak); !uses.empty()) out += ": " + uses;
+    return terminal_safe(out);
+}
+
+std::string failure_text(const memory_summary& of) {
+    const auto [device, failure] = last_failure(of);
+    if (failure == nullptr) return {};
+    std::string out = fmt::format("out of GPU memory in {}: {} were asked for, with {} allocated",
+                                  place_text(failure->path, failure->module), bytes_text(failure->asked),
+                                  bytes_text(failure->allocated));
+    out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
+    if (device->limit) out += fmt::format(", of a GPU with {}", bytes_text(*device->limit));
+    if (const std::string uses = uses_text(*device, &memory_row::at_failure); !uses.empty()) {
+        out += fmt::format("; alive were {}: {}", uses, holders_text(*device, &memory_row::at_failure));
+    }
+    std::size_t count = 0;
+    for (const memory_device& each : of.devices) count += each.failures.size();
+    if (count > 1) out += fmt::format("; it is the last of {} such errors", count);
+    return out + " (--report memory has all)";
+}
+
+std::string end_text(const memory_summary& of) {
+    const memory_device* device = nullptr;
+    for (const memory_device& each : of.devices) {
+        if (device == nullptr || each.end_allocated > device->end_allocated) device = &each;
+    }
+    if (device == nullptr || device->end_allocated == 0) return {};
+    return fmt::format("at its end {} of GPU memory{} were allocated and {} reserved: {}: {} (--report memory has all)",
+                       bytes_text(device->end_allocated), limit_text(*device), bytes_text(device->end_reserved),
+                       uses_text(*device, &memory_row::at_end), holders_text(*device, &memory_row::at_end));
+}
+
+bool is_killed(const timeline& data) {
+    return data.quality.died || (!data.quality.ended && data.quality.process == process_state::gone);
+}
+
+std::vector<memory_finding> memory_findings(const memory_summary& of) {
+    std::vector<memory_finding> out;
+    for (const memory_device& device : of.devices) {
+        add_growth(device, out);
+        add_fragmentation(device, out);
+        add_segments(device, out);
+        add_retries(device, out);
+    }
+    return out;
+}
+
+void add_memory(report_document& document, const report_input& input) {
+    const std::vector<memory_event>& events = input.data.memory;
+    if (events.empty()) return;
+    const bool has_answer = std::any_of(document.parts.begin(), document.parts.end(), [](const report_part& part) {
+        return block_in<answer_block>(part) != nullptr;
+    });
+    const bool has_failed = std::any_of(events.begin(), events.end(),
+                                        [](const memory_event& each) { return each.kind == memory_kind::failed; });
+    if (!has_answer && !has_failed && !is_killed(input.data)) return;  // as reports that programs ask for one by one
+    const memory_summary found = memory_of(input);
+    for (report_part& part : document.parts) {
+        if (auto* const answer = block_in<answer_block>(part)) answer->memory = peak_text(found);
+    }
+    if (const std::string failure = failure_text(found); !failure.empty()) {
+        document.capture.warnings.insert(document.capture.warnings.begin(), failure);
+    } else if (is_killed(input.data)) {
+        if (const std::string end = end_text(found); !end.empty()) document.capture.facts.push_back(end);
+    }
+}
+
+}  // namespace prof

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The account of GPU memory in sentences, for the first screen and the beginning of every report of a capture in which
+// memory ran out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "memory/memory_summary.hpp"
+#include "report/report_document.hpp"
+#include "report/report_input.hpp"
+
+namespace prof {
+
+// Of the steps that the reports are of. Linear in the memory events.
+memory_summary memory_of(const report_input& input);
+
+// The device whose peak comes nearest to its limit, or is the highest; null: there is none.
+const memory_device* fullest(const memory_summary& of) noexcept;
+
+// "12.31 GB of 84.93 GB, step 17, in backward: activations 61 %, parameters 20 %"; "" of no device.
+std::string peak_text(const memory_summary& of);
+
+// The last request that failed, and what was alive then, largest first; "" if none did.
+std::string failure_text(const memory_summary& of);
+// The same of a process that was killed: what was alive at its end; "" if nothing was.
+std::string end_text(const memory_summary& of);
+
+// Whether the capture was not closed by its process, which is gone.
+bool is_killed(const timeline& data);
+
+// What to change. Its price is memory, and no time.
+struct memory_finding {
+    std::uint32_t device = 0;
+    std::string rule{};    // "memory_growth"
+    std::string title{};   // a sentence
+    double bytes = 0;      // that it is about: of a step where it says so
+    std::string path{};    // of ranges; "": none, or of no place
+    std::string module{};  // likewise
+    std::string advice{};
+};
+std::vector<memory_finding> memory_findings(const memory_summary& of);
+
+// Puts the first screen's line into the document, and what failed above all reports. Nothing if no memory was recorded.
+void add_memory(report_document& document, const report_input& input);
+
+}  // namespace prof

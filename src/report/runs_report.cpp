@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/runs_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "base/apportioned.hpp"
+#include "compare/group_test.hpp"
+#include "compare/mean.hpp"
+
+namespace prof {
+namespace {
+
+table_cell run_ns(double ns) { return std::int64_t{std::llround(ns)}; }
+
+std::string spread_text(double share) { return fmt::format("{:.2g} %", 100 * share); }
+
+text_block spread_block(const std::vector<compared_run>& runs) {
+    std::vector<double> lengths;
+    std::vector<double> logs;
+    for (const compared_run& run : runs) {
+        lengths.push_back(run.step_ns);
+        logs.push_back(std::log(run.step_ns));
+    }
+    const double mean_ns = mean_of(lengths);
+    const unit_of_time unit = unit_of_step(mean_ns);
+    text_block out;
+    out.paragraphs.push_back(fmt::format("{}: {:.3f} {} ({} run{})", runs.front().steps != 0 ? "step" : "recording",
+                                         mean_ns / unit.ns, unit.name, runs.size(), runs.size() == 1 ? "" : "s"));
+    if (runs.size() < 2) return out;
+    const double spread = spread_of_group(logs);
+    std::string line = fmt::format("runs spread by {} (standard deviation)", spread_text(std::expm1(spread)));
+    if (const std::optional<double> seen = least_visible_difference(spread, runs.size()); seen && spread > 0) {
+        line += fmt::format(": beside as many runs like these a change of {} would be seen in 4 of 5 cases",
+                            spread_text(std::expm1(*seen)));
+    }
+    out.paragraphs.push_back(std::move(line));
+    return out;
+}
+
+}  // namespace
+
+table runs_table(const std::string& report, std::span<const compared_run> runs, bool are_two_groups) {
+    table out{report,
+              "Runs",
+              {{.key = "side", .title = "side", .is_key = true},
+               {.key = "run", .title = "run", .holds = quantity::identity, .is_key = true},
+               {"steps", "steps", quantity::count},
+               {"step_ns", "step", quantity::time_ns},
+               {"low_ns", "from", quantity::time_ns, 2},
+               {"high_ns", "to", quantity::time_ns, 2},
+               {"gpu_sum_ns", "GPU time", quantity::time_ns, 1},
+               {"gpu_busy_ns", "GPU busy", quantity::time_ns, 3},
+               {"capture", "capture", quantity::text, 4}},
+              {},
+              {}};
+    std::uint64_t number = 0;
+    bool was_new = false;
+    double longest_ns = 0;
+    for (const compared_run& run : runs) {
+        number = run.is_new != was_new ? 1 : number + 1;
+        was_new = run.is_new;
+        longest_ns = std::max(longest_ns, run.step_ns);
+        out.rows.push_back({std::string(run.is_new ? "new" : "base"), number,
+                            run.steps != 0 ? table_cell(run.steps) : table_cell(), run_ns(run.step_ns),
+                            run.at ? run_ns(run.at->low) : table_cell(), run.at ? run_ns(run.at->high) : table_cell(),
+                            run_ns(run.gpu_sum_ns), run_ns(run.gpu_busy_ns), run.file});
+    }
+    if (!are_two_groups) {
+        out.columns.erase(out.columns.begin());
+        for (table_row& row : out.rows) row.erase(row.begin());
+    }
+    out.step_ns = longest_ns;
+    out.legend = {{"from", "from, to: the interval of 95 % of the mean of the run's own steps."}};
+    return out;
+}
+
+report_document runs_document(const std::vector<run_profile>& runs, const std::string& title,
+                              const std::vector<std::string>& warnings) {
+    const std::vector<compared_run> figures = figures_of_runs(runs, false);
+    report_document out;
+    out.capture.title = title;
+    for (const run_profile& run : runs) {
+        out.capture.members.insert(out.capture.members.end(), run.files.begin(), run.files.end());
+    }
+    out.capture.warnings = warnings;
+    report_part part{.name = "runs", .is_of_job = true};
+    part.blocks.emplace_back(spread_block(figures));
+    part.blocks.emplace_back(runs_table("runs", figures, false));
+    out.parts.push_back(std::move(part));
+    return out;
+}
+
+}  // namespace prof

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reports memory, memory_steps and memory_findings.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/steps/capture_start.hpp"
+#include "base/display_text.hpp"
+#include "report/makers.hpp"
+#include "report/memory_answer.hpp"
+
+namespace prof {
+namespace {
+
+constexpr std::size_t most_rows_shown = 25;  // rows, for people
+
+// "found nothing" and "could not look" are two sentences.
+std::string nothing_text(const timeline& data) {
+    if (data.property("allocations") != "on") return "no allocation was recorded: `prof run --allocations on` does";
+    if (data.property("allocator") == "pytorch") {
+        return "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or chose "
+               "cudaMallocAsync, which does not report";
+    }
+    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began";
+}
+
+// A row of the rows that tables for people leave out.
+table_row rest_of(const table& whole, const std::vector<table_row>& shown) {
+    table_row out(whole.columns.size(), blank_cell());
+    out[1] = fmt::format("… {} more", whole.rows.size() - shown.size());
+    for (std::size_t i = 0; i < whole.columns.size(); ++i) {
+        if (whole.columns[i].holds != quantity::bytes || whole.columns[i].title.empty()) continue;
+        std::int64_t sum = 0;
+        for (std::size_t row = shown.size(); row < whole.rows.size(); ++row) {
+            if (const auto* const value = std::get_if<std::int64_t>(&whole.rows[row][i].value)) sum += *value;
+        }
+        out[i] = sum;
+    }
+    return out;
+}
+
+shown_rows largest_rows(const table& whole, const shown_limits& limits) {
+    shown_rows out{.instead = whole.instead};
+    const std::size_t most = limits.rows == SIZE_MAX ? whole.rows.size() : std::min(limits.rows, most_rows_shown);
+    for (const table_row& row : whole.rows) {
+        if (out.rows.size() == most) break;
+        out.rows.push_back(row);
+    }
+    if (out.rows.size() < whole.rows.size()) out.rows.push_back(rest_of(whole, out.rows));
+    return out;
+}
+
+void add_notes(const memory_summary& of, table& out) {
+    for (const memory_device& device : of.devices) {
+        std::string line = fmt::format("GPU {}: ", device.device);
+        if (!device.is_gpu) line = fmt::format("device {} of PyTorch's kind {}: ", device.device, device.kind);
+        const memory_step& highest = device.steps[device.highest];
+        line +=
+            fmt::format("{}the peak is {}", device.has_steps ? "" : "no steps were found; ", bytes_text(highest.peak));
+        if (device.limit) line += fmt::format(" of {}", bytes_text(*device.limit));
+        if (device.has_steps) {
+            line += fmt::format(", in step {}; in the median step {}", highest.number,
+                                bytes_text(device.steps[device.median].peak));
+        }
+        line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
+        if (device.given_back != 0) {
+            line += fmt::format("; the allocator gave reserved memory back {} times", device.given_back);
+        }
+        out.notes.push_back(std::move(line));
+        if (device.before != 0) {
+            out.notes.push_back(fmt::format("{} were allocated before the recording began: by what is not known",
+                                            bytes_text(device.before)));
+        }
+    }
+    for (const memory_finding& each : memory_findings(of)) out.notes.push_back(each.title);
+    if (of.doubtful != 0) {
+        out.notes.push_back(
+            fmt::format("{} blocks came back or were given out although records say otherwise: records "
+                        "of them were lost",
+                        with_thousands(of.doubtful)));
+    }
+    out.notes.emplace_back(
+        "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has all");
+}
+
+void add_totals(const memory_summary& of, table& out) {
+    const memory_device* const device = fullest(of);
+    if (device == nullptr) return;
+    const memory_step& highest = device->steps[device->highest];
+    out.totals = {{"peak_device", device->device},
+                  {"peak_bytes", highest.peak},
+                  {"peak_step", device->has_steps ? table_cell(highest.number) : table_cell()},
+                  {"median_peak_bytes", device->steps[device->median].peak},
+                  {"limit_bytes", device->limit ? table_cell(*device->limit) : table_cell()},
+                  {"unused_at_peak_bytes", device->unused_at_peak},
+                  {"before_bytes", device->before},
+                  {"end_allocated_bytes", device->end_allocated},
+                  {"end_reserved_bytes", device->end_reserved},
+                  {"growth_bytes_per_step", device->growth},
+                  {"retries", device->retries},
+                  {"given_back", device->given_back},
+                  {"failures", device->failures.size()}};
+    if (device->failures.empty()) return;
+    const memory_failure& last = device->failures.back();
+    out.totals.emplace_back("failed_bytes", last.asked);
+    out.totals.emplace_back("failed_allocated_bytes", last.allocated);
+    out.totals.emplace_back("failed_reserved_bytes", last.reserved);
+    out.totals.emplace_back("failed_path", last.path);
+    out.totals.emplace_back("failed_module", text_or_none(last.module));
+}
+
+table memory_table(const report_input& input, const memory_summary& of) {
+    table out{"memory", "GPU memory, by use and place of birth", {}, {}, {}};
+    const bool has_failure = !failure_text(of).empty();
+    const bool was_killed = is_killed(input.data);
+    const bool has_growth =
+        std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.growth > 0; });
+    const bool has_steps = std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.has_steps; });
+    out.columns = {{"device", of.devices.size() > 1 ? "GPU" : "", quantity::identity},
+                   {"use", "use", quantity::text},
+                   {"path", "born in", quantity::text},
+                   {"phase", "", quantity::text},
+                   {"module", of.has_modules ? "module" : "", quantity::text},
+                   {"failure_bytes", has_failure ? "at the error" : "", quantity::bytes},
+                   {"peak_bytes", "at peak", quantity::bytes},
+                   {"median_bytes", has_steps ? "median step" : "", quantity::bytes, 3},
+                   {"end_bytes", was_killed && !has_failure ? "at the end" : "", quantity::bytes},
+                   {"peak_blocks", "blocks", quantity::count, 4},
+                   {"churn_bytes", "churn", quantity::bytes, 5},
+                   {"births", "births", quantity::mean_count, 6},
+                   {"growth_bytes", has_growth ? "growth" : "", quantity::bytes, 1}};
+    for (const memory_device& device : of.devices) {
+        const auto steps = static_cast<double>(std::max<std::size_t>(device.steps.size(), 1));
+        std::vector<const memory_row*> order;
+        order.reserve(device.rows.size());
+        for (const memory_row& row : device.rows) order.push_back(&row);
+        if (!device.failures.empty() || was_killed) {
+            const auto bytes = device.failures.empty() ? &memory_row::at_end : &memory_row::at_failure;
+            std::stable_sort(order.begin(), order.end(),
+                             [&](const memory_row* a, const memory_row* b) { return a->*bytes > b->*bytes; });
+        }
+        for (const memory_row* const row : order) {
+            out.rows.push_back(
+                {device.device, std::string(to_string(row->use)), row->path, row->phase, text_or_none(row->module),
+                 device.failures.empty() ? table_cell() : table_cell(row->at_failure), row->at_peak, row->at_median,
+                 row->at_end, row->blocks_at_peak, static_cast<std::int64_t>(static_cast<double>(row->churn) / steps),
+                 static_cast<double>(row->births) / steps, static_cast<std::int64_t>(row->growth)});
+        }
+    }
+    out.legend = {
+        {"use",
+         "use: by when blocks are born and end. activations: born in forward, ended in backward or with the next "
+         "output; gradients: born in backward and outlive it; optimizer state: born in the optimizer and stay; "
+         "parameters: born before the first step and stay; workspace: end in the phase in which they were born."},
+        {"at peak",
+         "at peak: alive when most was allocated in the highest step. The rows add up to what was allocated."},
+        {"churn", "churn, births: of blocks given out in a step."},
+        {"growth", "growth: of a step, of blocks that stay until the end."}};
+    out.shorten = largest_rows;
+    add_totals(of, out);
+    if (of.devices.empty()) {
+        out.notes.push_back(nothing_text(input.data));
+    } else {
+        add_notes(of, out);
+    }
+    return out;
+}
+
+}  // namespace
+
+report_part memory_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    return part_of(memory_table(input, found));
+}
+
+report_part memory_steps_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    table out{"memory_steps", "GPU memory of each step", {}, {}, {}};
+    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
+                   {"step", "step", quantity::identity},
+                   {"start_ns", "", quantity::moment_ns},
+                   {"peak_bytes", "peak", quantity::bytes},
+                   {"peak_at_ns", "", quantity::moment_ns},
+                   {"path", "in", quantity::text},
+                   {"module", found.has_modules ? "module" : "", quantity::text},
+                   {"reserved_bytes", "reserved", quantity::bytes},
+                   {"growth_bytes", "growth", quantity::bytes},
+                   {"churn_bytes", "churn", quantity::bytes, 2},
+                   {"births", "births", quantity::count, 3},
+                   {"segments", "reserving", quantity::count, 1}};
+    const std::int64_t begin_ns = earliest_moment(input.data);
+    for (const memory_device& device : found.devices) {
+        if (!device.has_steps) continue;
+        for (const memory_step& step : device.steps) {
+            out.rows.push_back({device.device, step.number, step.start_ns - begin_ns, step.peak,
+                                step.peak_ns - begin_ns, step.peak_path, text_or_none(step.peak_module), step.reserved,
+                                step.growth, step.churn, step.births, step.segments});
+        }
+    }
+    out.legend = {
+        {"peak", "peak: the most that was allocated in the step; in: the ranges that asked for the last of it."},
+        {"growth", "growth: from the step's beginning to its end."},
+        {"reserving", "reserving: how often the allocator got more memory of the driver."}};
+    if (found.devices.empty()) out.notes.push_back(nothing_text(input.data));
+    if (!found.devices.empty() && out.rows.empty()) out.notes.emplace_back("no steps were found");
+    return part_of(std::move(out));
+}
+
+report_part memory_findings_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    table out{"memory_findings", "What to change about GPU memory", {}, {}, {}};
+    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
+                   {"finding", "", quantity::text},
+                   {"title", "finding", quantity::text},
+                   {"value", "", quantity::number},
+                   {"path", "", quantity::text},
+                   {"module", "", quantity::text},
+                   {"advice", "try", quantity::text}};
+    for (const memory_finding& each : memory_findings(found)) {
+        out.rows.push_back({each.device, each.rule, each.title, each.bytes, text_or_none(each.path),
+                            text_or_none(each.module), each.advice});
+    }
+    if (found.devices.empty()) {
+        out.notes.push_back(nothing_text(input.data));
+    } else if (out.rows.empty()) {
+        out.notes.emplace_back(
+            "nothing was found: no growth, no fragmentation, no allocation of the driver's in steps");
+    }
+    return part_of(std::move(out));
+}
+
+}  // namespace prof
