@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -43,6 +44,7 @@ struct prof_report {
     prof::report_document document;
     // Tables of their own for the figures of a step and for findings.
     std::vector<prof::table> made;
+    std::deque<prof::table> lined;  // copies of those with lists, which are texts of lines here
     std::vector<prof::read_table> tables;
     std::vector<std::string> notes;
 };
@@ -78,11 +80,13 @@ prof_cell_type usual_type(quantity holds) noexcept {
         case quantity::mean_count:
         case quantity::share:
         case quantity::percent:
+        case quantity::change_share:
             return PROF_CELL_REAL;
         case quantity::identity:
         case quantity::count:
         case quantity::time_ns:
         case quantity::moment_ns:
+        case quantity::change_ns:
         case quantity::bytes:
             break;
     }
@@ -103,12 +107,14 @@ prof_unit unit_of_quantity(quantity holds) noexcept {
         case quantity::time_ns:
             return PROF_UNIT_NS;
         case quantity::moment_ns:
+        case quantity::change_ns:
             return PROF_UNIT_NS_OF_TIME;
         case quantity::bytes:
             return PROF_UNIT_BYTES;
         case quantity::share:
             return PROF_UNIT_SHARE;
         case quantity::percent:
+        case quantity::change_share:
             break;
     }
     return PROF_UNIT_PERCENT;
@@ -143,6 +149,14 @@ table with_lines(table source) {
     return source;
 }
 
+bool has_list(const table& source) {
+    const auto is_list = [](const table_cell& cell) { return std::holds_alternative<text_list>(cell.value); };
+    return std::any_of(source.rows.begin(), source.rows.end(),
+                       [&](const table_row& row) { return std::any_of(row.begin(), row.end(), is_list); }) ||
+           std::any_of(source.totals.begin(), source.totals.end(),
+                       [&](const auto& total) { return is_list(total.second); });
+}
+
 std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind& kind,
                                   const report_settings& settings) {
     auto out = std::make_unique<prof_report>();
@@ -159,7 +173,10 @@ std::unique_ptr<prof_report> made(const prof_capture& capture, const report_kind
         std::move(of_step.begin(), of_step.end(), std::back_inserter(out->made));
     }
     const std::vector<const table*> given = tables_in(part);
-    for (const table* const source : given) out->tables.push_back(as_read(*source));
+    for (const table* const source : given) {
+        const bool is_changed = has_list(*source);
+        out->tables.push_back(as_read(is_changed ? out->lined.emplace_back(with_lines(*source)) : *source));
+    }
     for (const table& source : out->made) out->tables.push_back(as_read(source));
     out->notes = all_notes(out->document.capture);
     for (const table* const source : given) {

@@ -10,6 +10,7 @@
 #include "base/export_symbol.hpp"
 #include "hooks/torch/record_functions.hpp"
 #include "session/readiness.hpp"
+#include "session/recording.hpp"
 
 namespace prof {
 namespace {
@@ -141,6 +142,7 @@ void* disable_profiler(void*, void* arguments, void* options) noexcept {
 int observe(std::uint64_t of_ranges, std::uint64_t of_functions) noexcept {
     const torch_library library{torch_runtime.add_global_callback, torch_runtime.remove_callback, torch_runtime.name,
                                 torch_runtime.profiler_type};
+    recording_session::note_torch();
     return observe_record_functions(library, {of_ranges, of_functions}, is_ready) ? PROF_OK : PROF_INVALID_ARGUMENT;
 }
 

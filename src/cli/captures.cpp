@@ -58,7 +58,9 @@ std::vector<std::string> files_in(const std::string& directory, std::error_code&
     for (std::filesystem::directory_iterator at(directory, failed), end; at != end && !failed; at.increment(failed)) {
         std::error_code unknown;
         std::string path = at->path().string();
-        if (is_wanted(path) && at->is_regular_file(unknown)) out.push_back(std::move(path));
+        // A link to nothing is named when it is read, as a file that is damaged is.
+        const bool is_lost = at->is_symlink(unknown) && !at->exists(unknown);
+        if ((at->is_regular_file(unknown) || is_lost) && is_wanted(path)) out.push_back(std::move(path));
     }
     return out;
 }
@@ -67,14 +69,18 @@ std::vector<std::string> capture_files_in(const std::string& directory, std::err
     return files_in(directory, failed, [](const std::string& path) { return path.ends_with(".prof"); });
 }
 
-// Numbers in the names in the order of their values: the ranks' traces have them.
+// Numbers in the names in the order of their values: the ranks' traces have them. Beside traces those that are no JSON
+// at all are damaged ones, and last; other JSON is something else's. Alone they are none.
 std::vector<std::string> trace_files_in(const std::string& directory) {
     std::error_code failed;
     std::vector<std::string> out = files_in(directory, failed, [](const std::string& path) {
-        return (path.ends_with(".json") || path.ends_with(".json.gz")) && begins_like_trace(path);
+        return path.ends_with(".json") || path.ends_with(".json.gz");
     });
     std::sort(out.begin(), out.end(),
               [](const std::string& a, const std::string& b) { return strverscmp(a.c_str(), b.c_str()) < 0; });
+    std::erase_if(out, [](const std::string& path) { return may_be_trace(path) && !begins_like_trace(path); });
+    const auto damaged = std::stable_partition(out.begin(), out.end(), begins_like_trace);
+    if (damaged == out.begin()) out.clear();
     return out;
 }
 
@@ -117,6 +123,10 @@ directory_captures captures_in(const std::string& directory) {
         return out;
     }
     std::set<std::string> runs;
+    const bool has_readable =
+        std::any_of(files.begin(), files.end(), [](const std::string& file) { return capture_at(file).has_value(); });
+    // Where no capture can be read, there may be traces.
+    if (!has_readable) out.files = trace_files_in(directory);
     for (const run_capture& capture : captures_among(files, [](const run_capture&) { return true; })) {
         out.files.push_back(capture.path);
         if (!capture.run_id.empty()) runs.insert(capture.run_id);

@@ -24,7 +24,8 @@ struct run_capture {
 
 struct directory_captures {
     // Of all files that are named like a capture: by rank, then by process. Those that cannot be read are last. Without
-    // any, the traces (*.json, *.json.gz) by name: prof export puts those that it makes beside the captures.
+    // any, the traces (*.json, *.json.gz) by name, and files among them that are named like one and are none, such as
+    // one that was cut off: prof export puts those that it makes beside the captures.
     std::vector<std::string> files{};
     std::size_t runs = 0;  // of `prof run`, with captures among them
 };

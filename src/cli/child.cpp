@@ -18,9 +18,12 @@ constexpr std::array passed_on = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIG
 // Set before the handlers are installed and constant while they are.
 volatile sig_atomic_t child_pid = 0;
 
+volatile sig_atomic_t has_end_signal = 0;
+
 void pass_on(int signal, siginfo_t* info, void*) {
     const int saved_errno = errno;
     const bool from_terminal = info->si_code == SI_KERNEL;
+    if (signal != SIGUSR1 && signal != SIGUSR2) has_end_signal = 1;
     if (!from_terminal) kill(static_cast<pid_t>(child_pid), signal);
     errno = saved_errno;
 }
@@ -95,6 +98,7 @@ child_end run_child(const std::vector<std::string>& command, const environment& 
     }
 
     child_pid = child;
+    has_end_signal = 0;
     const signal_passing passing;
     sigprocmask(SIG_SETMASK, &before, nullptr);
 
@@ -113,6 +117,7 @@ child_end run_child(const std::vector<std::string>& command, const environment& 
     } else {
         end.status = WEXITSTATUS(status);
     }
+    end.is_unwanted = has_end_signal != 0;
     return end;
 }
 

@@ -16,6 +16,8 @@ struct child_end {
     int start_error = 0;  // errno if it could not be started at all, else 0
     int status = 0;       // its exit status, if it exited
     int signal = 0;       // the signal that killed it, else 0
+    // INT, TERM, HUP or QUIT came meanwhile: what was to follow is not wanted any more.
+    bool is_unwanted = false;
 };
 
 using environment = std::vector<std::string>;  // NAME=value

@@ -10,7 +10,8 @@ namespace prof {
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failure = 1;           // something could not be read, written or started
 inline constexpr int exit_usage = 2;             // the command line makes no sense
-inline constexpr int exit_finding = 3;           // prof diagnose --fail-above
+inline constexpr int exit_finding = 3;           // prof diagnose --fail-above, prof diff --fail-over
+inline constexpr int exit_inconclusive = 4;      // prof diff --fail-over: more runs are needed to tell
 inline constexpr int exit_not_executable = 126;  // as shells have it
 inline constexpr int exit_not_found = 127;
 

@@ -17,11 +17,13 @@
 #include "base/suggestion.hpp"
 #include "base/version.hpp"
 #include "cli/arguments.hpp"
+#include "cli/baseline_command.hpp"
 #include "cli/cli.hpp"
 #include "cli/completion/command.hpp"
 #include "cli/completion/completion.hpp"
 #include "cli/ctl.hpp"
 #include "cli/diagnose.hpp"
+#include "cli/diff.hpp"
 #include "cli/export.hpp"
 #include "cli/installed_files.hpp"
 #include "cli/manual.hpp"
@@ -34,8 +36,8 @@
 
 namespace {
 
-const std::vector<std::string> names_of_commands = {"run",  "report", "open",       "diagnose", "export",
-                                                    "seal", "ctl",    "completion", "help"};
+const std::vector<std::string> names_of_commands = {"run",    "report", "open", "diagnose",   "diff", "baseline",
+                                                    "export", "seal",   "ctl",  "completion", "help"};
 
 // A wrong command line: one line and, where it has one, a list of names on lines of its own.
 int refuse(const std::string& complaint) {
@@ -54,7 +56,7 @@ std::string hint_for(const std::string& word) {
     if (!near.empty()) return "; did you mean " + near + "?";
     if (word.ends_with(".prof")) return "; did you mean prof report?";
     if (is_program(word)) return "; did you mean prof run?";
-    return "; there are run, report, open, diagnose, export, seal, ctl, completion and help";
+    return "; there are run, report, open, diagnose, diff, baseline, export, seal, ctl, completion and help";
 }
 
 int refuse_command(const std::string& word) {
@@ -64,7 +66,8 @@ int refuse_command(const std::string& word) {
 // An option before any command.
 int refuse_option(const prof::command_line& line, const std::string& word) {
     std::string hint = "; see prof --help";
-    for (const char* const command : {"ctl", "run", "export", "diagnose", "report"}) {  // the last one that has it
+    for (const char* const command :
+         {"ctl", "run", "export", "baseline", "diff", "diagnose", "report"}) {  // the last one that has it
         if (!line.command_has_option(command, word)) continue;
         hint = std::string(" here; did you mean prof ") + command + " " + word + "?";
     }
@@ -109,6 +112,8 @@ int run_main(std::vector<std::string> words) {
     prof::command_arguments report_arguments = add_command("report");
     prof::command_arguments open_arguments = add_command("open");
     prof::command_arguments diagnose_arguments = add_command("diagnose");
+    prof::command_arguments diff_arguments = add_command("diff");
+    prof::command_arguments baseline_arguments = add_command("baseline");
     prof::command_arguments export_arguments = add_command("export");
     prof::command_arguments seal_arguments = add_command("seal");
     prof::command_arguments ctl_arguments = add_command("ctl");
@@ -117,6 +122,8 @@ int run_main(std::vector<std::string> words) {
     const prof::report_command report(report_arguments);
     const prof::open_command opening(open_arguments);
     const prof::diagnose_command diagnosing(diagnose_arguments);
+    const prof::diff_command comparing(diff_arguments);
+    const prof::baseline_command keeping(baseline_arguments);
     const prof::export_command exporting(export_arguments);
     const prof::seal_command sealing(seal_arguments);
     const prof::ctl_command controlling(ctl_arguments);
@@ -154,6 +161,8 @@ int run_main(std::vector<std::string> words) {
         if (given == "report") return report();
         if (given == "open") return opening();
         if (given == "diagnose") return diagnosing();
+        if (given == "diff") return comparing();
+        if (given == "baseline") return keeping();
         if (given == "export") return exporting();
         if (given == "seal") return sealing();
         if (given == "ctl") return controlling();

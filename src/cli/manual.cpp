@@ -29,6 +29,8 @@ constexpr std::array pages = std::to_array<page>({
      "prof report [options] [file...]\n"
      "prof open [options] [file...]\n"
      "prof diagnose [options] [file...]\n"
+     "prof diff [options] base new\n"
+     "prof baseline [options] run... -o file\n"
      "prof export [options] [file...]\n"
      "prof seal file...\n"
      "prof ctl [PID [command [name=value...]]]\n"
@@ -56,11 +58,14 @@ prof report prof-captures/train.0.node7-4711.prof)",
 prof run -o runs/today -- torchrun --nproc-per-node 8 train.py
 prof run --schedule wait=8,warmup=1,active=3 --step-range step -- ./trainer
 prof run --budget 1% -- python train.py
+prof run --runs 5 --against 'python old.py' -- python new.py
 prof run --keep 60s -- python train.py)",
      R"(FILES
     DIR/NAME.RANK.HOST-PID.prof
         the capture, one a process; prof report and prof export read it. Further
         ones (--export-each window) are DIR/NAME.RANK.HOST-PID.2.prof and so on
+    DIR/base/..., DIR/new/...
+        the captures of both commands, with --against
     DIR/NAME.RANK.HOST-PID.trace.json.gz
         its trace; open it in https://ui.perfetto.dev
 
@@ -68,10 +73,12 @@ ENVIRONMENT
     Set for the command: LD_PRELOAD (libprof.so before what was there),
     PROF_OUTPUT_DIR, PROF_RUN_ID, PROF_EXPORT=none (prof exports at the end), a
     PROF_ variable for each option given; CUDA_INJECTION64_PATH and
-    NVTX_INJECTION64_PATH unless they are set.
+    NVTX_INJECTION64_PATH unless they are set. libprof.so sets
+    NCCL_PROFILER_PLUGIN in each process (--nccl off: not).
 
 EXIT STATUS
     The command's. If a signal ended the command, prof ends by the same signal.
+    Of several runs (--runs, --against) that of the first that failed.
     127  there is no such command
     126  the command cannot be executed
     2    the options make no sense
@@ -142,6 +149,44 @@ prof diagnose run.prof --fail-above 10)",
        examined)
     2  the options make no sense
     3  a finding would gain more than --fail-above
+)"},
+    {"diff", "say whether a change made it better, by how much, and where", "prof diff [options] base new",
+     "Compares two captures, or two directories, whose runs are two groups. First stands what is not the same on both "
+     "sides: GPU, driver, command, options. Then the step with a verdict: faster, slower, the same within --margin, or "
+     "inconclusive, with the number of further runs that would tell; then where the difference comes from, by phase "
+     "and "
+     "by what the GPU did or waited for, which adds up to the whole; then the ranges, modules, kernels and lines that "
+     "changed most, and the findings that went and came. The unit is the run: one run on each side can say that these "
+     "two differ, not that the code is slower. Files are as those of prof report.",
+     R"(prof diff before.prof after.prof
+prof diff runs/main runs/branch
+prof diff before.prof after.prof --format markdown
+prof diff runs/main runs/branch --margin 0.5 --format json -o diff.json
+prof diff runs/main runs/branch --fail-over 2% --fail-over range:backward=3%)",
+     R"(EXIT STATUS
+    0  done, whatever the verdict; all limits hold
+    1  a capture could not be read or compared, or the output not written
+    2  the options make no sense
+    3  a limit of --fail-over fails
+    4  no limit fails, and of one it cannot be told: more runs are needed
+)"},
+    {"baseline", "keep runs as a small file that later ones are compared with",
+     "prof baseline [options] run... -o file",
+     "Writes what prof diff needs of runs to a file of some 10 KB of JSON, for a project's repository: prof diff takes "
+     "it "
+     "in place of BASE or NEW when the captures are gone, and tests limits with it. It names the machine that it is "
+     "valid "
+     "for: host, GPU, highest clock. Of runs on another machine the limits are inconclusive unless prof diff is told "
+     "otherwise (--any-machine). Three runs or more let one new run be judged.",
+     R"(prof run --runs 5 -o runs/main -- python train.py
+prof baseline runs/main -o perf/train.json
+prof diff perf/train.json runs/branch --fail-over 2%
+prof baseline runs/main --any-host -o perf/train.json)",
+     R"(EXIT STATUS
+    0  done
+    1  a capture could not be read, the runs are of several machines, or the
+       file not written
+    2  the options make no sense
 )"},
     {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] [file...]",
      "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "

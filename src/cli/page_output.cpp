@@ -29,7 +29,7 @@ timeline read_prepared(const std::string& file, const page_order& order, const p
 }
 
 void write_to_place(const timeline& data, const std::string& file, const page_order& order,
-                    const progress_display& progress, const page_job* job = nullptr) {
+                    const progress_display& progress, page_job* job = nullptr) {
     const progress_line computing(progress, "making the page of " + file);
     report_stream to(order.place);
     write_page(data, file, order.settings, to, job);
@@ -58,7 +58,7 @@ bool write_page_of(const page_order& order, const progress_display& progress) {
         try {
             const timeline data = read_prepared(file, order, progress);
             const progress_line computing(progress, "computing the summary of " + file);
-            job.members.push_back(page_document(data, file, order.settings));
+            job.add(data, file, order.settings);
             files.push_back(file);
         } catch (const nothing_selected& failure) {
             complain(file + ": " + failure.what());
@@ -69,8 +69,7 @@ bool write_page_of(const page_order& order, const progress_display& progress) {
         }
     }
     if (files.empty()) return false;
-    job.shown = member_to_show(job.members);
-    const std::string& file = files[job.shown];
+    const std::string& file = files[job.shown()];
     write_to_place(read_prepared(file, order, progress), file, order, progress, files.size() > 1 ? &job : nullptr);
     return all_read;
 }

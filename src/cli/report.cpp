@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -15,6 +16,7 @@
 #include "cli/input.hpp"
 #include "cli/output.hpp"
 #include "cli/page_output.hpp"
+#include "cli/perf_input.hpp"
 #include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
 #include "report/reports.hpp"
@@ -112,6 +114,12 @@ report_command::report_command(command_arguments& arguments) {
         .value("N")
         .group(title_of_tables);
     arguments
+        .add("--perf", perf_,
+             "The functions of each range, by samples that `perf record -k CLOCK_MONOTONIC` has taken beside: its "
+             "perf.data, or the text of `perf script -F tid,time,ip,sym,dso --ns`")
+        .value("FILE")
+        .group(title_of_tables);
+    arguments
         .add("--html", html_,
              "Write a page for the browser to FILE: one file with the answer, what to change, every step, kernels and "
              "a step in time, that needs no network")
@@ -123,6 +131,7 @@ report_command::report_command(command_arguments& arguments) {
 std::vector<const report_kind*> report_command::kinds_asked_for() const {
     if (full_ && !reports_.empty()) throw usage_error("--full and --report exclude each other");
     if (full_) return full_reports();
+    if (reports_.empty() && !perf_.empty()) return reports_named({"functions"});
     if (reports_.empty()) return {&report_kinds().front()};
     return reports_named(reports_);
 }
@@ -168,13 +177,24 @@ int report_command::operator()() const {
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
+    perf_samples samples;
+    if (!perf_.empty()) {
+        samples = read_perf_file(perf_);
+        settings.samples = &samples;
+    }
     if (const std::string place = place_of_page(); !place.empty()) return write_page(inputs, place, settings);
 
     settings.leaves_out_empty = full_;
-    const std::vector<const report_kind*> kinds = kinds_asked_for();
-    const bool only_screen = reports_.empty() && !full_;
+    std::vector<const report_kind*> kinds = kinds_asked_for();
+    const bool only_screen = reports_.empty() && perf_.empty() && !full_;
+    // The screen of a job has the verdict on its ranks.
+    if (reports_.empty() && perf_.empty() && inputs.files.size() > 1 && output_.format().name == "table") {
+        kinds.push_back(find_report("ranks"));
+    }
+    job_reports job(kinds, inputs.files.size());
     const std::unique_ptr<report_writer> writer =
-        output_.make_writer(inputs.files.size(), kinds.size(), !inputs.are_listed, settings.shown, only_screen);
+        output_.make_writer(job.of_captures().empty() ? 1 : inputs.files.size(), kinds.size(), !inputs.are_listed,
+                            settings.shown, only_screen);
     report_stream output(output_.place(), output_.is_on_terminal() && output_.has_pager());
     writer->write_to(output);
     const progress_display progress;
@@ -187,10 +207,12 @@ int report_command::operator()() const {
             flags_.apply_to(data);
             part_.count_steps(data);
             if (output_.format().is_for_people) {
-                writer->add(make_reports(data, file, settings, kinds));
+                const report_document made = make_reports(data, file, settings, job.of_captures(), &job);
+                if (!made.parts.empty()) writer->add(made);
             } else {
                 // One after another: some have a row for each range or launch.
-                make_reports(data, file, settings, kinds, [&](const report_document& one) { writer->add(one); });
+                const auto add = [&](const report_document& one) { writer->add(one); };
+                make_reports(data, file, settings, job.of_captures(), add, &job);
             }
         } catch (const nothing_selected& failure) {
             without.add(file, failure.what());
@@ -200,6 +222,7 @@ int report_command::operator()() const {
         }
     }
     if (!without.report(inputs.files.size())) status = exit_failure;
+    if (const std::optional<report_document> together = job.finish(settings)) writer->add(*together);
     output.write(writer->text());
     output.finish();
     return status;

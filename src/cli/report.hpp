@@ -39,6 +39,7 @@ private:
     bool whole_run_ = false;
     bool full_ = false;
     report_output output_;
+    std::string perf_;
     std::string html_;
     std::string kernel_names_ = "full";
     attribution_flags flags_;

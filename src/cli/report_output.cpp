@@ -30,7 +30,8 @@ std::string list_of_formats() {
 
 }  // namespace
 
-void report_output::add_to(command_arguments& arguments) {
+void report_output::add_to(command_arguments& arguments, std::string_view wide_option) {
+    wide_option_ = wide_option;
     constexpr std::string_view title = "Format and place";
     arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(title);
     arguments.add("-o,--output", output_, "Write to FILE instead of standard output (-)").value("FILE").group(title);
@@ -57,6 +58,7 @@ std::unique_ptr<report_writer> report_output::make_writer(std::size_t captures, 
                              .lines = lines,
                              .only_screen = only_screen && is_to_terminal,
                              .is_ascii = !has_utf8_locale(),
+                             .wide_option = wide_option_,
                              .wrap_lines = !wide_ && is_to_terminal,
                              .shown = shown};
     return format().make(

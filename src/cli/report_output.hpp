@@ -38,7 +38,8 @@ private:
 class report_output {
 public:
     // The flags, in a part of the manual. This must live until the command line is parsed.
-    void add_to(command_arguments& arguments);
+    // `wide_option`: what to type for the columns that have no space.
+    void add_to(command_arguments& arguments, std::string_view wide_option = "prof report --wide");
 
     // Fails if the file would replace a capture.
     outcome check(const std::vector<std::string>& inputs) const;
@@ -58,6 +59,7 @@ public:
 private:
     std::string format_{report_formats().front().name};
     std::string output_;
+    std::string_view wide_option_;
     bool wide_ = false;
     bool no_pager_ = false;
     std::string color_ = "auto";

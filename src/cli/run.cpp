@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <list>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -124,14 +125,57 @@ void report_what_is_missing(const run_facts& facts, const std::vector<run_captur
     if (!facts.running.empty()) complain(still_runs_text(facts));
 }
 
-void report_captures(const session_options& options, const run_output& output, const run_facts& facts,
-                     const std::string& run_id) {
-    const std::vector<run_capture> captures = captures_of_run(facts.directory, run_id);
-    if (captures.empty()) return complain(no_capture_text(facts));
+// What all processes of a run have in common.
+struct run_frame {
+    const session_options& options;
+    const run_environment& variables;
+    bool is_profiled = false;  // libprof.so can be loaded
+};
+
+// Runs the command once, and calls report(facts, captures, progress) when it has ended; its captures are closed.
+// Without a capture standard error has the reason.
+template <typename TReport>
+finished_run run_once(const run_frame& frame, const std::vector<std::string>& command, const std::string& directory,
+                      const run_output& output, TReport&& report) {
+    const std::string run_id = random_run_id();
+    const run_journal journal;
+    run_environment variables = frame.variables;
+    variables.set("PROF_OUTPUT_DIR", directory);
+    variables.set("PROF_RUN_ID", run_id);
+    if (!journal.path().empty()) variables.set("PROF_RUN_JOURNAL", journal.path());
+    journal.keep(variables.changes());
+    finished_run out{.end = run_child(command, variables.lines())};
+    if (out.end.start_error != 0) {
+        complain(start_failure(command.front(), out.end.start_error));
+        return out;
+    }
+    if (!frame.is_profiled) return out;
+    const bool observes_python = frame.options.pytorch != pytorch_detail::off;
+    const run_facts facts{.directory = directory,
+                          .end = out.end,
+                          .program = executable_of(command.front()),
+                          .journal = journal.read(),
+                          .running = lasting_processes_of_run(run_id),
+                          .without_window = no_window_text(frame.options),
+                          .python_isolated = observes_python ? python_isolation_text(command) : ""};
+    out.captures = captures_of_run(directory, run_id);
+    if (out.captures.empty()) {
+        complain(no_capture_text(facts));
+        return out;
+    }
     const progress_display progress(!output.quiet());
-    seal_all(captures, facts.end, progress);
-    report_run(options, output, facts.directory, captures, progress);
-    report_what_is_missing(facts, captures);
+    seal_all(out.captures, facts.end, progress);
+    report(facts, out.captures, progress);
+    report_what_is_missing(facts, out.captures);
+    return out;
+}
+
+int status_of(const child_end& end) {
+    if (end.start_error != 0) return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
+    if (end.signal == 0) return end.status;
+    std::fflush(nullptr);
+    die_by(end.signal);
+    return 128 + end.signal;
 }
 
 }  // namespace
@@ -140,6 +184,7 @@ run_command::run_command(const command_arguments& arguments) : arguments_(argume
     arguments_.add("--library", library_, "Use this libprof.so instead of the one beside this command")
         .value("FILE")
         .group("What is recorded");
+    series_.add_to(arguments_);
     output_.add_to(arguments_);
 }
 
@@ -163,17 +208,25 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     if (options.output_dir == "-") {
         throw usage_error("-o takes a directory; --report-file - prints the tables on standard output");
     }
+    if (series_.is_series() && !output_.kinds().empty()) {
+        throw usage_error("--report is of one run: prof report makes it of each capture of --runs and --against");
+    }
+    std::vector<run_side> sides;
+    if (series_.is_pair()) sides.push_back({.command = series_.against()});
+    sides.push_back({.command = command});
     std::optional<output_directory> directory(std::in_place, options.output_dir);
+    std::list<output_directory> of_sides;
+    for (run_side& side : sides) {
+        side.directory = directory->path();
+        if (!series_.is_pair()) continue;
+        side.directory += &side == sides.data() ? "/base" : "/new";
+        of_sides.emplace_back(side.directory);
+    }
     output_.check();  // its file may be in that directory
-    const std::string run_id = random_run_id();
     clean_leftovers(options.rings);
 
-    std::optional<run_journal> journal(std::in_place);
     run_environment variables;
     for (const auto& [name, value] : options_.variables()) variables.set(name, value);
-    variables.set("PROF_OUTPUT_DIR", directory->path());
-    variables.set("PROF_RUN_ID", run_id);
-    if (!journal->path().empty()) variables.set("PROF_RUN_JOURNAL", journal->path());
     variables.set("PROF_EXPORT", "none");  // made here, when the command has ended
     const std::string library =
         library_.empty() ? library_beside_executable() : std::filesystem::absolute(library_).string();
@@ -184,34 +237,25 @@ int run_command::operator()(const std::vector<std::string>& command) const {
     } else {
         complain("the command runs without profiling: " + usable.message());
     }
+    for (const run_side& side : sides) note_inner_run(outer_journal, side.directory);
 
-    journal->keep(variables.changes());
-    note_inner_run(outer_journal, directory->path());
-    const child_end end = run_child(command, variables.lines());
-    if (end.start_error != 0) {
-        complain(start_failure(command.front(), end.start_error));
-        return end.start_error == ENOENT ? exit_not_found : exit_not_executable;
+    const run_frame frame{.options = options, .variables = variables, .is_profiled = usable.ok()};
+    child_end end;
+    if (series_.is_series()) {
+        const auto run = [&](const run_side& side) {
+            return run_once(frame, side.command, side.directory, output_, [](const auto&...) {});
+        };
+        end = run_all({.sides = sides, .runs = series_.runs(), .run = run}, options, output_);
+    } else {
+        const auto report = [&](const run_facts& facts, const std::vector<run_capture>& captures,
+                                const progress_display& progress) {
+            report_run(options, output_, facts.directory, captures, progress);
+        };
+        end = run_once(frame, command, directory->path(), output_, report).end;
     }
-    if (usable.ok()) {
-        const bool observes_python = options.pytorch != pytorch_detail::off;
-        report_captures(options, output_,
-                        {.directory = directory->path(),
-                         .end = end,
-                         .program = executable_of(command.front()),
-                         .journal = journal->read(),
-                         .running = lasting_processes_of_run(run_id),
-                         .without_window = no_window_text(options),
-                         .python_isolated = observes_python ? python_isolation_text(command) : ""},
-                        run_id);
-    }
+    of_sides.clear();
     directory.reset();
-    journal.reset();
-    if (end.signal != 0) {
-        std::fflush(nullptr);
-        die_by(end.signal);
-        return 128 + end.signal;
-    }
-    return end.status;
+    return status_of(end);
 }
 
 }  // namespace prof

@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/run_options.hpp"
 #include "cli/run_reports.hpp"
+#include "cli/run_series.hpp"
 
 namespace prof {
 
@@ -27,6 +28,7 @@ private:
     command_arguments arguments_;
     run_options options_;
     run_output output_;
+    series_flags series_;
     std::string library_;
 };
 

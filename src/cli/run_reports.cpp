@@ -38,19 +38,37 @@ bool is_empty(const timeline& data) {
     return data.ranges.empty() && data.marks.empty() && data.api_calls.empty() && data.ops.empty();
 }
 
+// Where people see the tables.
+int descriptor_of(const run_output& output) noexcept { return output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO; }
+bool is_to_file(const run_output& output) { return !output.file().empty() && output.file() != "-"; }
+
+void print_text(const run_output& output, const std::string& text, bool has_blank_lines) {
+    if (output.file() == "-") {
+        fmt::print("{}", text);
+    } else if (!output.file().empty()) {
+        atomic_file file(output.file());
+        file.write(text);
+        file.commit();
+    } else if (!output.quiet() && !text.empty()) {
+        print_error(has_blank_lines ? '\n' + text + '\n' : text);
+    }
+}
+
 class run_reporter {
 public:
     run_reporter(const session_options& options, const run_output& output, std::string directory, std::size_t captures,
-                 const progress_display& progress)
+                 const progress_display& progress, bool only_files = false)
         : options_(options),
           output_(output),
           progress_(progress),
           directory_(std::move(directory)),
           kinds_(output.kinds()),
+          reports_(kinds_, captures),
           is_one_(captures == 1),
+          only_files_(only_files),
           settings_{.projected = projection_options_of(options), .shown = {.rows = options.rows}} {
-        const int shown_on = output.file() == "-" ? STDOUT_FILENO : STDERR_FILENO;
-        const bool is_file = !output.file().empty() && output.file() != "-";
+        const int shown_on = descriptor_of(output);
+        const bool is_file = is_to_file(output);
         if (output.format().is_for_people) settings_.most_rows = settings_.shown.rows;
         settings_.of_a_step = output.format().is_for_people;
         shown_limits shown = settings_.shown;
@@ -64,8 +82,10 @@ public:
                                  .is_ascii = !has_utf8_locale(),
                                  .wrap_lines = !is_file && isatty(shown_on) == 1,
                                  .shown = shown};
-        writer_ = output.format().make(
-            {.layout = layout, .several_captures = !is_one_, .several_reports = kinds_.size() > 1, .outline = true});
+        writer_ = output.format().make({.layout = layout,
+                                        .several_captures = !is_one_ && has_documents_of_captures(),
+                                        .several_reports = kinds_.size() > 1,
+                                        .outline = true});
     }
 
     void add(const run_capture& capture) {
@@ -81,7 +101,7 @@ public:
             std::optional<report_document> summary;
             if (needs_summary(data, capture)) summary = summary_of(data, capture.path);
             if (summary) has_screen_ = has_screen_ || has_first_screen(*summary);
-            if (has_tables()) writer_->add(kinds_.empty() ? *summary : reports_of(data, capture.path));
+            if (has_tables()) add_tables(kinds_.empty() ? *summary : reports_of(data, capture.path));
             if (!shows_tables()) remarks_.add(data, capture.path);
             // The table of one capture comes before its trace, which takes longer.
             if (is_one_) print_tables();
@@ -93,8 +113,9 @@ public:
     }
 
     void finish() {
+        if (const std::optional<report_document> together = reports_.finish(settings_)) writer_->add(*together);
         if (!is_one_) print_tables();
-        if (!job_.members.empty()) write_page_of_job();
+        if (!job_.is_empty()) write_page_of_job();
         if (empty_count_ != 0) {
             complain(fmt::format("{} process{} recorded nothing", empty_count_, empty_count_ == 1 ? "" : "es"));
         }
@@ -129,7 +150,8 @@ private:
     }
 
     bool has_tables() const noexcept {
-        return !kinds_.empty() || (options_.exports.summary && (!output_.quiet() || !output_.file().empty()));
+        return !only_files_ &&
+               (!kinds_.empty() || (options_.exports.summary && (!output_.quiet() || !output_.file().empty())));
     }
 
     // Where people see them now, and the warnings above them.
@@ -145,9 +167,13 @@ private:
         return (has_tables() && kinds_.empty()) || (options_.exports.summary && has_files(data, capture));
     }
 
-    report_document reports_of(const timeline& data, const std::string& path) const {
+    bool has_documents_of_captures() const noexcept { return kinds_.empty() || !reports_.of_captures().empty(); }
+    void add_tables(const report_document& document) {
+        if (has_documents_of_captures()) writer_->add(document);
+    }
+    report_document reports_of(const timeline& data, const std::string& path) {
         const progress_line computing(progress_, "computing the reports of " + path);
-        return make_reports(data, path, settings_, kinds_);
+        return make_reports(data, path, settings_, reports_.of_captures(), &reports_);
     }
     report_document summary_of(const timeline& data, const std::string& path) const {
         const progress_line computing(progress_, "computing the summary of " + path);
@@ -167,16 +193,7 @@ private:
 
     void print_tables() {
         if (!has_tables()) return;
-        const std::string text = writer_->text();
-        if (output_.file() == "-") {
-            fmt::print("{}", text);
-        } else if (!output_.file().empty()) {
-            atomic_file file(output_.file());
-            file.write(text);
-            file.commit();
-        } else if (!output_.quiet() && !text.empty()) {
-            print_error(shows_screen_ ? text : '\n' + text + '\n');
-        }
+        print_text(output_, writer_->text(), !shows_screen_);
     }
 
     void export_files(const timeline& data, const run_capture& capture, const std::optional<report_document>& summary) {
@@ -203,17 +220,16 @@ private:
             file.commit();
             return;
         }
-        job_.members.push_back(page_document(data, capture.path, page_settings()));
+        job_.add(data, capture.path, page_settings());
         job_paths_.push_back(capture.path);
     }
     void write_page_of_job() {
-        job_.shown = member_to_show(job_.members);
-        const std::string& path = job_paths_[job_.shown];
+        const std::string& path = job_paths_[job_.shown()];
         const timeline data = load_input(path, progress_);
         page_ = directory_ + "/job.html";
         const progress_line making(progress_, "making the page of " + directory_);
         atomic_file file(page_);
-        write_page(data, path, page_settings(), file, job_.members.size() > 1 ? &job_ : nullptr);
+        write_page(data, path, page_settings(), file, job_.members().size() > 1 ? &job_ : nullptr);
         file.commit();
     }
     report_settings page_settings() const {
@@ -272,7 +288,9 @@ private:
     const progress_display& progress_;
     std::string directory_;
     std::vector<const report_kind*> kinds_;
+    job_reports reports_;
     bool is_one_;
+    bool only_files_;
     bool shows_screen_ = false;
     bool has_screen_ = false;  // one of the documents
     report_settings settings_;
@@ -328,6 +346,25 @@ void report_run(const session_options& options, const run_output& output, const 
     } catch (const std::exception& failure) {
         complain(failure.what());
     }
+}
+
+void export_capture(const session_options& options, const run_output& output, const run_capture& capture,
+                    const progress_display& progress) {
+    run_reporter(options, output, "", 1, progress, true).add(capture);
+}
+
+void print_document(const session_options& options, const run_output& output, const report_document& document) {
+    const int shown_on = descriptor_of(output);
+    const bool is_file = is_to_file(output);
+    const text_layout layout{.width = output_width(shown_on),
+                             .color = !is_file && has_color("auto", shown_on),
+                             .is_ascii = !has_utf8_locale(),
+                             .wrap_lines = !is_file && isatty(shown_on) == 1,
+                             .shown = {.rows = options.rows}};
+    const std::unique_ptr<report_writer> writer =
+        output.format().make({.layout = layout, .several_reports = document.parts.size() > 1});
+    writer->add(document);
+    print_text(output, writer->text(), true);
 }
 
 }  // namespace prof

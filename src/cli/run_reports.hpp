@@ -41,4 +41,11 @@ private:
 void report_run(const session_options& options, const run_output& output, const std::string& directory,
                 const std::vector<run_capture>& captures, const progress_display& progress);
 
+// The files beside the capture of one run of several, as the options have them: the trace, the summary, the page.
+void export_capture(const session_options& options, const run_output& output, const run_capture& capture,
+                    const progress_display& progress);
+
+// Where the output's tables go, in its format.
+void print_document(const session_options& options, const run_output& output, const report_document& document);
+
 }  // namespace prof

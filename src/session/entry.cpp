@@ -74,6 +74,7 @@ std::string own_path() {
         if (path.empty()) return;
         const std::string_view tool = gpu_tool_of({arguments, static_cast<std::size_t>(count)});
         tool.empty() ? take_injection_variables(path) : stand_aside_for(tool);
+        if (tool.empty()) take_nccl_variable(path);
     } catch (...) {
         // No memory at start-up: the program goes on without libprof.
     }

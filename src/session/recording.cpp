@@ -76,6 +76,14 @@ void recording_session::on_cuda_init() {
     }
 }
 
+void recording_session::note_torch() noexcept {
+    try {
+        instance().windows_.note_torch();
+    } catch (const std::bad_alloc&) {
+        // Its allocator is looked for again when CUDA starts.
+    }
+}
+
 void recording_session::prepare_for_cuda() {
     threads_.wake();
     prepare();

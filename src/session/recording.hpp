@@ -64,6 +64,8 @@ public:
     void hold_hooks() noexcept { preparation_.hold_hooks(); }
     // From InitializeInjection: the driver is being initialised.
     static void on_cuda_init();
+    // PyTorch was imported. Any thread.
+    static void note_torch() noexcept;
 
     // Before a call that needs libprof's threads: makes them again, if they rest since a fork. Any thread.
     static void wake_threads() noexcept;

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "hooks/allocator/torch_allocator.hpp"
+#include "hooks/nccl/profiler_plugin.hpp"
 #include "hooks/nvtx/nvtx_hooks.hpp"
 #include "hooks/python/python_calls.hpp"
 #include "hooks/python/python_steps.hpp"
@@ -63,6 +65,8 @@ void window_control::prepare() {
     make_rings(*environment);
     windows_.leave_to_children();
     split_torch_texts(environment->pytorch != pytorch_detail::off);
+    nccl::follow_windows(environment->nccl);
+    follow_allocator(*environment);
     if (is_recording()) return;  // start() came first, and waits for its first record
     parts_.rings.install_unobserved();
     if (!environment->autostart) parts_.idle.begin();
@@ -90,6 +94,8 @@ outcome window_control::begin(const session_options& given, requester caller) {
     is_completing_ = false;
     is_awaited_told_ = false;
     split_torch_texts(options.pytorch != pytorch_detail::off);
+    nccl::follow_windows(options.nccl);
+    follow_allocator(options);
     parts_.settling.forget_skipped_windows();
     parts_.exports.forget_failure();
     parts_.capture.reset();
@@ -108,6 +114,7 @@ bool window_control::end(bool exits) {
     if (windows_.is_open()) windows_.close(steps_.current(), false);
     windows_.shut();
     const bool was_recording = is_recording_.exchange(false);
+    if (!exits) leave_torch_allocator();
     if (was_recording || exits) is_completing_ = true;  // else that of the recording before may not be over
     if (was_recording) windows_.note_change();
     // Not at exit: then it may be the allocator that the program stands still in.
@@ -144,6 +151,22 @@ void window_control::refuse_in_child() noexcept {
     parents_region()->count_drop(drop_cause::forked_child);
 }
 
+// In a forked child the loader's tables are not asked, as in gpu_session::has_cuda(): what the parent replaced there is
+// the child's, too.
+void window_control::follow_allocator(const session_options& options) noexcept {
+    if (!parts_.rings.inherits()) follow_torch_allocator(options.allocations && !parts_.exit.has_begun());
+}
+
+void window_control::note_torch() {
+    if (!mutex_.try_lock_for(longest_wait_for_preparation)) return;
+    const session_lock lock(mutex_, std::adopt_lock);
+    follow_allocator();
+}
+
+void window_control::follow_allocator() {
+    follow_allocator(is_recording() ? *parts_.settings.options() : *parts_.settings.environment());
+}
+
 void window_control::on_cuda(bool is_new) {
     constexpr const char* held_up =
         "CUDA began while libprof was held up: GPU work is recorded from the next window on";
@@ -155,6 +178,7 @@ void window_control::on_cuda(bool is_new) {
     } catch (const std::bad_alloc&) {
         // Then it is what it was before.
     }
+    follow_allocator();
     if (windows_.is_open()) return windows_.attach_gpu(is_new);
     const bool is_warming_up = windows_.state() == window_state::warming_up && is_new;
     if (!is_warming_up && is_completing_) return;  // the thread that completes the recording observes afterwards

@@ -65,6 +65,9 @@ public:
     // CUDA starts in this process. `is_new`: just now.
     void on_cuda(bool is_new) PROF_EXCLUDES(mutex_);
 
+    // PyTorch may have been loaded since.
+    void note_torch() PROF_EXCLUDES(mutex_);
+
     // Whether the state may stay as it is while libprof has no threads (threads_at_fork.hpp).
     bool may_rest() noexcept PROF_EXCLUDES(mutex_);
 
@@ -103,6 +106,8 @@ public:
 
 private:
     void make_rings(const session_options& options) PROF_REQUIRES(mutex_);
+    void follow_allocator(const session_options& options) noexcept PROF_REQUIRES(mutex_);
+    void follow_allocator() PROF_REQUIRES(mutex_);
     void count_observed_step() PROF_REQUIRES(mutex_);
     // `begun`: how many steps have, with this one.
     void mark_step(std::uint64_t begun) const noexcept;

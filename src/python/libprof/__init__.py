@@ -23,16 +23,18 @@ from .recording import (Option, capture_path, dump, get_option, is_recording, ke
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._diff import Comparison
     from ._page import Page
-    from .captures import Capture, Column, Drop, Report, Row, Summary, Table, load, reports, to_html
+    from .captures import Capture, Column, Drop, Report, Row, Summary, Table, baseline, diff, load, reports, to_html
 
 __version__ = version()
 
-_IN_CAPTURES = ("Capture", "Column", "Drop", "Page", "Report", "Row", "Summary", "Table", "load", "reports", "to_html")
+_IN_CAPTURES = ("Capture", "Column", "Comparison", "Drop", "Page", "Report", "Row", "Summary", "Table", "baseline", "diff",
+                "load", "reports", "to_html")  # fmt: skip
 
 # Names one by one, for tools that do not run this.
-__all__ = ["Capture", "Column", "Drop", "Error", "Failed", "InvalidArgument", "Option", "Page", "RecordingWarning", "Report",
-           "Row", "Summary", "Table", "WrongState", "capture_path", "counter", "dump", "get_option", "is_recording",
+__all__ = ["Capture", "Column", "Comparison", "Drop", "Error", "Failed", "InvalidArgument", "Option", "Page",
+           "RecordingWarning", "Report", "Row", "Summary", "Table", "WrongState", "baseline", "capture_path", "counter", "diff", "dump", "get_option", "is_recording",
            "keep_text", "load", "mark", "name_category", "options", "pause", "prefix", "range", "range_end",
            "range_pop", "range_push", "range_start", "recording", "recording_error", "reports", "resume",
            "set_options", "start", "status", "step", "stop", "summary", "sync", "to_html"]  # fmt: skip

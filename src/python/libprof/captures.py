@@ -6,14 +6,15 @@ import ctypes
 import os
 import sys
 
-from . import _library, _page
+from . import _diff, _library, _page
+from ._diff import Comparison
 from ._library import (InvalidArgument, WrongState, check, check_handle, decode, encoded, file_error, is_own, lib,
                        path_of, settings, text_of_value, with_errno)  # fmt: skip
 from ._page import Page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
     from typing import Any, Literal, TypeVar
 
@@ -690,6 +691,20 @@ def _pairs(options: dict[str, Any]) -> list[tuple[str, str]]:
     """The settings of a report: `range` may be given several times."""
     return [(option.rstrip("_"), text_of_value(option, one)) for option, value in options.items() if value is not None
             for one in (value if option == "range" and isinstance(value, (list, tuple)) else [value])]  # fmt: skip
+
+
+def diff(base: Path | Capture, new: Path | Capture, *, fail_over: str | Iterable[str] = (), any_machine: bool = False,
+         **options: Any) -> Comparison:  # fmt: skip
+    """Compares two captures, traces, baselines or directories, whose runs are groups: `prof diff` (docs/guide/compare.md).
+    fail_over has limits as "2%" or "range:backward=3%", which any_machine tests although a baseline is of another machine;
+    options are its flags: margin, steps, skip_first, step_range and others."""
+    return _diff.diff(base, new, fail_over=fail_over, any_machine=any_machine, **options)
+
+
+def baseline(runs: Path | Capture | list[Path | Capture], path: Path, *, any_host: bool = False, **options: Any) -> str:
+    """Keeps runs as a small file that diff() takes in their place: `prof baseline`. Returns the file's path, which ends in
+    .json. any_host: it is valid for each machine with the same GPU."""
+    return _diff.baseline(runs, path, any_host=any_host, **options)
 
 
 def _drops(handle: int, count: Any, get: Any) -> list[Drop]:

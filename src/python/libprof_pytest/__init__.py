@@ -15,6 +15,15 @@ the same for ranges by name, over all instances; max_gpu_ops is the number of op
 the test's function takes, fixtures excluded. The keyword options has options of libprof.start(). A limit on GPU work
 skips the test where no GPU work can be recorded: before its fixtures, where there is no GPU.
 
+    @pytest.mark.prof(baseline="perf/step.json", fail_over=["gpu=2%", "range:backward=3%"])
+    def test_step(): ...
+
+compares the test with runs of it that `prof baseline` has kept in that file, whose path begins at the test's folder:
+fail_over has limits as `prof diff` takes them (docs/reference/compare.md#limits). The test fails if one of them fails, and
+is skipped if they cannot be told, as on another machine. `pytest --prof-captures=DIR` keeps the capture of each test with
+the marker in DIR, in a folder of the test's name: `prof baseline DIR/NAME -o perf/step.json` makes the file of some such
+runs.
+
 In a process that records already, by libprof.start() in a fixture, the test is measured as a part of that recording. A
 recording that a test leaves running ends with the test. Where recording fails, the test runs, and is skipped afterwards:
 its limits were not checked.
@@ -37,14 +46,20 @@ from functools import cache
 import pytest
 
 _LIMITS_ON_GPU = ("max_gpu_ms", "max_gpu_ops", "ranges")
-_KEYWORDS = {*_LIMITS_ON_GPU, "max_host_ms", "options"}
+_KEYWORDS = {*_LIMITS_ON_GPU, "max_host_ms", "options", "baseline", "fail_over"}
 _NO_GPU = "libprof: no GPU work is recorded: "
 _left_open: pytest.StashKey[Started] = pytest.StashKey()
 
 
 def pytest_configure(config: Any) -> None:
     config.addinivalue_line("markers", "prof(max_gpu_ms=None, max_gpu_ops=None, max_host_ms=None, ranges=None, "
-                            "options=None): record the test with libprof, and fail it if it costs more")  # fmt: skip
+                            "options=None, baseline=None, fail_over=()): record the test with libprof, and fail it if it "
+                            "costs more")  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("libprof").addoption("--prof-captures", metavar="DIR", help="keep the captures of tests with the marker "
+                                         "prof in DIR, a folder for each test, as prof baseline reads them")  # fmt: skip
 
 
 @pytest.fixture
@@ -107,10 +122,11 @@ def _measured(item: pytest.Item, arguments: tuple[object, ...],
     if arguments or unknown:
         raise pytest.UsageError(f"{item.nodeid}: pytest.mark.prof takes the keywords {', '.join(sorted(_KEYWORDS))}, "
                                 f"not {', '.join(unknown) or 'positional arguments'}")  # fmt: skip
-    import tempfile
+    if bool(limits.get("baseline")) != bool(limits.get("fail_over")):
+        raise pytest.UsageError(f"{item.nodeid}: pytest.mark.prof takes baseline and fail_over together")
     from time import perf_counter_ns
 
-    with tempfile.TemporaryDirectory(prefix="libprof-pytest-") as folder:
+    with _folder(item) as folder:
         cost = _Cost()
         with (_recorded if _running() is None else _part_of_running)(cost, folder, limits.get("options") or {}):
             begin_ns = perf_counter_ns()
@@ -119,7 +135,42 @@ def _measured(item: pytest.Item, arguments: tuple[object, ...],
             finally:
                 cost.host_ns = perf_counter_ns() - begin_ns
         _judge(cost, limits)
+        if limits.get("baseline"):
+            _compare(cost, str(item.path.parent / limits["baseline"]), limits["fail_over"])
     return result
+
+
+@contextmanager
+def _folder(item: pytest.Item) -> Iterator[str]:
+    """Where the test's capture is written: kept in a folder of the test's name, or gone afterwards."""
+    import re
+    import tempfile
+
+    kept = item.config.getoption("--prof-captures")
+    if kept:
+        yield os.path.join(kept, re.sub(r"[^\w.-]+", "_", item.nodeid))
+        return
+    with tempfile.TemporaryDirectory(prefix="libprof-pytest-") as folder:
+        yield folder
+
+
+def _compare(cost: _Cost, baseline: str, limits: str | list[str]) -> None:
+    """Raises pytest's failure if the test is slower than the runs of the baseline by more than a limit."""
+    import libprof
+
+    if cost.capture is None:
+        pytest.skip(f"libprof: the baseline was not compared: {cost.why_unknown or 'the test is a part of another recording'}")
+    try:
+        found = libprof.diff(baseline, cost.capture, fail_over=limits)
+    except libprof.Failed as failure:
+        pytest.fail(f"libprof: {failure}", pytrace=False)
+    rows = [row for row in found.tables["diff_gate"] if row["result"] == found.gate]
+    said = "; ".join(f"{row['limit']}: {row['result']}" + ("" if row["change"] is None else f", {100 * row['change']:+.1f} %")
+                     + (f", {row['why']}" if row["why"] else "") for row in rows)  # fmt: skip
+    if found.gate == "fails":
+        pytest.fail(f"libprof: {said}\n\n{found}", pytrace=False)
+    if found.gate == "inconclusive":
+        pytest.skip(f"libprof: {said}")
 
 
 class _Cost:

@@ -4,8 +4,10 @@
 #include <exception>
 #include <utility>
 
+#include "hooks/allocator/torch_allocator.hpp"
 #include "hooks/cupti/gpu_wait.hpp"
 #include "hooks/lines/call_lines.hpp"
+#include "session/process/injections.hpp"
 #include "session/process/patience.hpp"
 #include "session/process/warn_once.hpp"
 
@@ -170,6 +172,13 @@ void gpu_session::settle(const std::shared_ptr<drain_thread>& drain, bool exits)
     if (was_attached) log_line("CUPTI is free for others");
     if (cupti_tracer::kernels_may_launch() && drain != nullptr) {
         drain->set_property("device_launches_notice", device_launches_notice);
+    }
+    // NCCL's plugins are known since the first communicator.
+    if (const std::string notice = nccl_notice(); drain != nullptr && settings_.options()->nccl && !notice.empty()) {
+        drain->set_property("nccl_notice", notice);
+    }
+    if (settings_.options()->allocations && was_torch_allocator_followed() && drain != nullptr) {
+        drain->set_property("allocator", "pytorch");
     }
     if (!tracer_->met_another_client()) return;
     if (drain != nullptr) drain->set_property("cupti_notice", another_client_notice);

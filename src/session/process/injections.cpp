@@ -2,6 +2,7 @@
 #include "session/process/injections.hpp"
 
 #include <dlfcn.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +11,8 @@
 #include "base/cancellation_guard.hpp"
 #include "base/gpu_tools.hpp"
 #include "base/signal_handler.hpp"
+#include "hooks/nccl/chained_plugin.hpp"
+#include "hooks/nccl/profiler_plugin.hpp"
 #include "session/process/end_thread.hpp"
 #include "session/process/journal_notes.hpp"
 #include "session/process/warn_once.hpp"
@@ -28,6 +31,11 @@ std::string& nvtx_tool() {
 std::string& cuda_tool() {
     static auto* const path = new std::string;
     return *path;
+}
+
+std::string& nccl_remark() {
+    static auto* const line = new std::string;
+    return *line;
 }
 
 std::atomic<bool> has_nvtx{false};
@@ -95,6 +103,41 @@ void take_injection_variables(const std::string& own_path) {
     if (!gpu_tool_around().empty()) return unset_if_own(cuda_variable);
     cuda_tool() = set_unless_taken(cuda_variable, own_path);
     if (!nvtx_tool().empty() && !cuda_tool().empty()) std::atexit(report_nothing_recorded);
+}
+
+void take_nccl_variable(const std::string& own_path) {
+    const char* const wanted = std::getenv("PROF_NCCL");
+    const char* const set = std::getenv(nccl::plugin_variable);
+    const bool names_this = set != nullptr && names_libprof(set);
+    if (wanted != nullptr && std::string_view(wanted) == "off") {
+        if (!names_this) return;
+        const char* const before = std::getenv(nccl::replaced_variable);
+        before == nullptr ? unsetenv(nccl::plugin_variable) : setenv(nccl::plugin_variable, before, 1);
+        unsetenv(nccl::replaced_variable);
+        return;
+    }
+    if (set != nullptr && strcasecmp(set, "none") == 0) {
+        nccl_remark() = std::string("NCCL's collectives are not recorded: ") + nccl::plugin_variable + " is none";
+        return;
+    }
+    if (own_path.size() > nccl::longest_path) {
+        nccl_remark() = "NCCL's collectives are not recorded: the path of libprof.so is too long for it";
+        return;
+    }
+    if (set != nullptr && !names_this) {
+        setenv(nccl::replaced_variable, set, 1);
+        nccl_remark() = std::string("NCCL's profiler plugin ") + set + " is called by libprof";
+    }
+    if (!names_this || own_path != set) setenv(nccl::plugin_variable, own_path.c_str(), 1);
+}
+
+std::string nccl_notice() {
+    if (const std::string_view problem = nccl::problem_of_chained_plugin(); !problem.empty()) {
+        return "NCCL's own profiler plugin is not called, since " + std::string(problem) +
+               "; with PROF_NCCL=off NCCL loads it";
+    }
+    if (!nccl::is_refused_by_configuration()) return nccl_remark();
+    return "NCCL's collectives are not recorded: its configuration file says that it has no profiler plugin";
 }
 
 void yield_to_first_copy(const char* path) { first_path = new std::string(path); }

@@ -22,6 +22,13 @@ void stand_aside_for(std::string_view tool);
 // When the library is loaded, by its constructor: sets the variables that are not set. A variable that is set stays.
 void take_injection_variables(const std::string& own_path);
 
+// Likewise NCCL_PROFILER_PLUGIN, by which NCCL finds its profiler plugin at its first communicator: it names libprof
+// from here on. A plugin that it named before is called by libprof (hooks/nccl/chained_plugin.hpp); its name stays in
+// PROF_NCCL_REPLACED, for child processes as well. With PROF_NCCL=off the variable is the user's.
+void take_nccl_variable(const std::string& own_path);
+// "" or one line: why NCCL's collectives are not recorded, or that another plugin is called, too.
+std::string nccl_notice();
+
 // Whether the last part of the path is libprof.so's.
 bool names_libprof(std::string_view path) noexcept;
 // Whether one of the variables names libprof. Before take_injection_variables() this is the user's doing, or that of a

@@ -48,7 +48,9 @@ std::string left_rings_notice(const std::string& own) {
     if (files == 0) return {};
     return "processes that died have left " + std::to_string(files) + (files == 1 ? " file" : " files") +
            " of rings with " + std::to_string((bytes + bytes_of_a_megabyte - 1) / bytes_of_a_megabyte) + " MB in " +
-           directory + ": the next `prof run`, or `prof seal` of their captures, puts them there and frees the memory";
+           directory +
+           ": `prof seal` of their captures writes them into these and frees the memory; without captures they can be "
+           "deleted";
 }
 
 }  // namespace prof

@@ -9,8 +9,10 @@
 #include "base/clock.hpp"
 #include "base/short_file.hpp"
 #include "base/version.hpp"
+#include "hooks/allocator/torch_allocator.hpp"
 #include "options/plans.hpp"
 #include "session/process/earlier_nvtx.hpp"
+#include "session/process/injections.hpp"
 
 namespace prof {
 
@@ -53,6 +55,9 @@ property_list capture_properties(const session_options& options, const process_f
     put("rings_path", rings.path());
     put("rings_notice", rings.notice());
     put("nvtx_notice", earlier_nvtx_notice());
+    put("nccl_notice", options.nccl ? nccl_notice() : "");
+    put("allocations", options.allocations ? "on" : "");
+    put("allocator", options.allocations && was_torch_allocator_followed() ? "pytorch" : "");
     put("pytorch", text_of(options, "pytorch"));
     put("modules", options.modules ? text_of(options, "modules") : "");
     put("lines", text_of(options, "lines"));
