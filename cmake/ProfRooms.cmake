@@ -45,7 +45,9 @@ target_compile_options(prof_build_flags INTERFACE
     "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds>"
     # Locks, as they are annotated (base/thread_annotations.hpp).
     "$<$<CXX_COMPILER_ID:Clang>:-Wthread-safety;-Wthread-safety-beta>"
-    $<$<BOOL:${PROF_WERROR}>:-Werror>)
+    $<$<BOOL:${PROF_WERROR}>:-Werror>
+    # A unity file includes by absolute paths: without them the compiler's cache serves any clone.
+    $<$<BOOL:${PROF_UNITY}>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 if(PROF_SANITIZE)
     target_compile_options(prof_build_flags INTERFACE
         -fsanitize=${PROF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -150,7 +152,7 @@ function(prof_test name)
     endif()
 
     # With a sanitizer to begin a process costs more than most tests: those of rooms that compute are one process.
-    if(PROF_SANITIZE AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(analysis|diagnose|export|options|plan|symbols|timeline)(/|$)")
+    if(PROF_SANITIZE AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/(analysis|compare|diagnose|ranks|export|options|plan|symbols|timeline)(/|$)")
         # What one thread computes has no races to be found.
         if(PROF_SANITIZE MATCHES "thread" AND NOT CMAKE_MATCH_1 MATCHES "diagnose|export")
             set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)

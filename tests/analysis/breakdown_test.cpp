@@ -91,6 +91,45 @@ TEST_F(Breakdown, CountsEachInstantOnce) {
     EXPECT_EQ(of->total_of(time_use::idle), 600'000);
 }
 
+// Two steps of 10 ms. In each the GPU is idle for 6 ms of 8 ms of host code, of which the thread was looked at 16
+// times.
+TEST_F(Breakdown, SaysWhatTheThreadDidInHostCode) {
+    constexpr std::uint64_t ms = 1'000'000;
+    const auto account = [&](std::uint64_t ns, std::uint64_t correlation, std::uint32_t looks, std::uint32_t ran) {
+        main.add({.ticks = ns,
+                  .value = correlation,
+                  .name = capture.name("reading a pipe"),
+                  .color = ran,
+                  .category = looks,
+                  .kind = record_kind::thread_time});
+    };
+    for (const std::uint64_t step : {1U, 2U}) {
+        const std::uint64_t at = step * 10 * ms;
+        mark_step(at, step);
+        main.push(at, "forward", phases).launch(at, 2 * step);
+        capture.kernel(2 * step, at + 10'000, at + 2 * ms);
+        account(at + 8 * ms, 2 * step + 1, 16, UINT16_MAX / 4);
+        main.launch(at + 8 * ms, 2 * step + 1).pop(at + 8 * ms + 2, phases);
+        capture.kernel(2 * step + 1, at + 8 * ms + 10'000, at + 10 * ms);
+    }
+    mark_step(30 * ms, 3);
+    const auto of = made();
+    ASSERT_TRUE(of);
+    std::size_t known = 0;
+    for (const breakdown_row& row : of->rows) {
+        if (!row.did.is_known()) continue;
+        ++known;
+        EXPECT_EQ(row.cause, idle_cause::host_code);
+        EXPECT_EQ(row.part, "forward");
+        EXPECT_EQ(row.total_ns, 12 * ms);
+        EXPECT_NEAR(row.did.ran, 0.25, 1e-4);
+        EXPECT_NEAR(row.did.blocked, 0.75, 1e-4);
+        EXPECT_EQ(shares_text(row.did), "ran for 25 % of it, was blocked for 75 % (reading a pipe)");
+    }
+    EXPECT_EQ(known, 1U);
+    EXPECT_NEAR(of->did.blocked, 0.75, 1e-4);
+}
+
 // A step of 10 ms; each gap has the causes in its comment.
 TEST_F(Breakdown, GivesEachMicrosecondOfIdleTimeItsCause) {
     const auto us = [](std::uint64_t of) { return of * 1'000; };

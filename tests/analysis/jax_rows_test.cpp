@@ -165,7 +165,8 @@ TEST(JaxRows, TellWhatFusionsAreOf) {
                                                          "forward + backward 10", "other fusions 10", "optimizer 10"));
     EXPECT_THAT(
         p.notes_of("gpu-projection"),
-        ElementsAre("of the GPU's busy time in steps 50.0 % is neither forward nor backward alone: 12.5 % are "
+        ElementsAre("of the GPU's busy time in steps 12.5 % is forward and backward in one fusion, and 50.0 % is "
+                    "neither alone: 12.5 % are "
                     "fusions of gradients with other operations, as an update's; 12.5 % (other fusions) may be, "
                     "as their operations have no scope in common and the capture does not have their names"));
 }

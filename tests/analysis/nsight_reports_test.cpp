@@ -394,6 +394,8 @@ TEST(Reports, HaveNoRowsForAnEmptyTimeline) {
         EXPECT_EQ(t.report, kind.name);
         if (kind.name == "gpu-projection") {
             EXPECT_THAT(rows_of(t, {"path", "ops"}), ElementsAre("(no range) 0", "(ambiguous) 0", "(unmatched) 0"));
+        } else if (kind.name == "processes") {
+            EXPECT_THAT(rows_of(t, {"program", "ops"}), ElementsAre("a process 0"));
         } else {
             EXPECT_THAT(t.rows, IsEmpty()) << kind.name;
         }

@@ -86,6 +86,34 @@ TEST(Selection, HasTheWorkThatTheOracleSeesInTheRanges) {
     EXPECT_GT(captured, test::random_cases(1'000));
 }
 
+// Steps of such programs may have no length.
+TEST(Selection, OfTheStepsThatCountHasWhatBeginsInThem) {
+    std::uint64_t works = 0;
+    std::uint64_t of_no_length = 0;
+    constexpr std::uint32_t first = 471;  // its steps have no length
+    for (std::uint32_t seed = first; seed < first + test::random_cases(1'500); ++seed) {
+        SCOPED_TRACE("seed " + std::to_string(seed));
+        random_program made{seed, seed % 5 == 0};
+        const timeline data = made.capture.build();
+        const selected_part part(data, {}, step_scope{});
+        std::set<std::uint64_t> expected;
+        std::int64_t length_ns = 0;
+        for (const whole_step& step : part.scope().steps->steps) {
+            length_ns += step.end_ns - step.start_ns;
+            for (const gpu_op& op : data.ops) {
+                const std::int64_t begin_ns = op.launch == npos ? op.start_ns : data.api_calls[op.launch].start_ns;
+                if (begin_ns < step.start_ns || begin_ns >= step.end_ns) continue;
+                expected.insert(data.kernels[op.detail].local_memory_total_bytes);
+            }
+        }
+        ASSERT_EQ(works_of(part.data()), expected);
+        works += expected.size();
+        of_no_length += !part.scope().steps->steps.empty() && length_ns == 0;
+    }
+    EXPECT_GT(works, test::random_cases(500));
+    EXPECT_GT(of_no_length, 0U);
+}
+
 // The figures of a row, without its place in the tree.
 std::vector<double> figures(const projection_row& r) {
     return {static_cast<double>(r.instances),

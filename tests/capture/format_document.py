@@ -9,7 +9,8 @@ import sys
 
 CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "char": "B"}
 HEADERS = (
-    "capture/format.hpp", "base/clock.hpp", "record/drop.hpp", "record/gpu_record.hpp", "record/label.hpp",
+    "capture/format.hpp", "base/clock.hpp", "record/collective.hpp", "record/drop.hpp", "record/gpu_record.hpp", "record/label.hpp",
+    "record/memory.hpp",
     "record/name_table.hpp", "record/passing_names.hpp", "record/record.hpp", "ring/region_layout.hpp",
 )
 

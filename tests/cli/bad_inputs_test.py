@@ -123,7 +123,7 @@ class BadInputs(CommandLine):
         self.assertEqual(wrong, [], "\n".join(["", *wrong]))
 
     def test_commands(self):
-        listed = "there are run, report, open, diagnose, export, seal, ctl, completion and help"
+        listed = "there are run, report, open, diagnose, diff, baseline, export, seal, ctl, completion and help"
         self.check([
             Case(["rnu"], 2, '"rnu"', "run"),
             Case(["repotr"], 2, '"repotr"', "report"),

@@ -121,7 +121,7 @@ class CommandLine(unittest.TestCase):
 
 class Usage(CommandLine):
     def test_help_is_a_manual_page(self):
-        for command in ([], ["run"], ["report"], ["diagnose"], ["export"], ["seal"], ["ctl"]):
+        for command in ([], ["run"], ["report"], ["diagnose"], ["diff"], ["baseline"], ["export"], ["seal"], ["ctl"]):
             result = self.prof(*command, "--help")
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             sections = re.findall(r"^[A-Z ]+$", result.stdout, re.MULTILINE)
@@ -148,7 +148,7 @@ class Usage(CommandLine):
         self.assertLess(result.stderr.count("\n"), 20)
 
     def test_unknown_commands_are_refused(self):
-        self.assert_one_line(self.prof("profile"), 2, '"profile"', "there are run, report, open, diagnose, export, seal, ctl, completion and help")
+        self.assert_one_line(self.prof("profile"), 2, '"profile"', "there are run, report, open, diagnose, diff, baseline, export, seal, ctl, completion and help")
         self.assert_one_line(self.prof("rnu"), 2, '"rnu"; did you mean run?')
         self.assert_one_line(self.prof("a.prof"), 2, "did you mean prof report?")
         self.assert_one_line(self.prof(PROF), 2, "did you mean prof run?")

@@ -18,7 +18,7 @@ import time
 import unittest
 
 PROF, SHELL = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
-COMMANDS = ("run", "report", "open", "diagnose", "export", "seal", "ctl", "completion")
+COMMANDS = ("run", "report", "open", "diagnose", "diff", "baseline", "export", "seal", "ctl", "completion")
 
 
 def prof(*arguments):

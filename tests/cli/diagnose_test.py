@@ -198,7 +198,8 @@ class Diagnose(CommandLine):
             self.assertEqual(re.findall(r"^   price: (.*)$", text, re.MULTILINE), [row["bound"] for row in found["rows"]])
             self.assertEqual(re.findall(r"^   try: (.*)$", text, re.MULTILINE),
                              [line for row in found["rows"] for line in row["advice"]])
-            together = re.search(r"^All together at most ([\d.,]+) ms", text, re.MULTILINE)
+            together = re.search(r"^All together at most ([\d.,]+) ms.*: gains overlap.* The page \(prof open\) has the step that any of "
+                                 r"them leave together\.$", text, re.MULTILINE)
             self.assert_rounded(together[1], found["together_ns"] / 1e6)
             looked = re.search(r"^Looked, and found nothing above 1 % of a step: (.*)\.$", text, re.MULTILINE)
             self.assertEqual(looked[1].split(", "), found["looked"])

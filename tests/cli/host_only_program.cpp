@@ -2,7 +2,7 @@
 // A training loop on the CPU, with a flaw or without, whose times are known. It sleeps where others compute, so that a
 // machine that does other work, too, changes them little. Prints how long the flaw took in each step, in ns.
 //
-//     host_only_program phases|ranges STEPS clean|loader|logging|slow
+//     host_only_program phases|ranges STEPS clean|loader|logging|slow|busy
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -25,10 +25,20 @@ void flaw(milliseconds time) {
     in_flaw += std::chrono::steady_clock::now() - begin;
 }
 
+// Uses the CPU. perf sees it by its name.
+[[gnu::noinline]] void busy_function(milliseconds time) {
+    const auto until = std::chrono::steady_clock::now() + time;
+    volatile int counted = 0;
+    while (std::chrono::steady_clock::now() < until) {
+        for (int i = 0; i < 100'000; ++i) counted = counted + 1;
+    }
+}
+
 struct flaws {
     bool loader = false;
     bool logging = false;
     bool slow = false;
+    bool busy = false;
 };
 
 void step_of_phases(const flaws& has, bool is_slow) {
@@ -40,6 +50,7 @@ void step_of_phases(const flaws& has, bool is_slow) {
     {
         PROF_PHASE("forward");
         compute(milliseconds(20));
+        if (has.busy) busy_function(milliseconds(20));
         if (is_slow) flaw(milliseconds(200));
     }
     {
@@ -72,7 +83,7 @@ void step_of_ranges(const flaws& has, bool is_slow) {
 int main(int count, char** values) {
     if (count != 4) return 2;
     const std::string name = values[3];
-    const flaws has{name == "loader", name == "logging", name == "slow"};
+    const flaws has{name == "loader", name == "logging", name == "slow", name == "busy"};
     const int steps = std::atoi(values[2]);
     for (int step = 0; step < steps; ++step) {
         const bool is_slow = has.slow && step % 5 == 3;

@@ -15,11 +15,14 @@ import os
 import pathlib
 import re
 import stat
+import statistics
 import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
+import ranks_test
 from hostile_captures import POP, PUSH, begin, record
 from torch_trace import TorchTrace
 
@@ -141,7 +144,16 @@ def check(page):
         for part in answer["parts"]:
             if "places" in part and len(part["places"]) < 12:
                 is_near(sum(place["ns"] for place in part["places"]), part["ns"], len(part["places"]) + 1)
+                if "places" in part:
+                    assert len(part["places"]) == min(part["place_count"], 12)
     if "count" in steps:
+        counted = [i for i, counts in enumerate(steps["counted"]) if counts]
+        if steps["per_column"] == 1 and steps["unit_ns"] == 1:
+            is_near(statistics.median(steps["length"][i] for i in counted), steps["median_ns"], 1)
+            assert steps["median_ns"] == answer["median_ns"]
+            times = {part["part"]: part["time"] for part in steps["parts"]}
+            for part, median_ns in steps["median_parts"]:
+                is_near(statistics.median(times[part][i] for i in counted), median_ns, 1)
         for i, length in enumerate(steps["length"]):
             if steps["counted"][i] and answer["devices"] <= 1:
                 whole = length if answer["devices"] else steps["host"][i]
@@ -230,7 +242,7 @@ class Layout(unittest.TestCase):
 
 class Model(unittest.TestCase):
     def test_figures_add_up(self):
-        for name in ("h200_train.prof", "h200_trainer.prof", "observed/h200_gpt.prof", "observed/h200_ddp.0.prof"):
+        for name in ("h200_train.prof", "h200_trainer.prof", "observed/h200_gpt.prof", "observed/h200_jax.prof", "observed/h200_ddp.0.prof"):
             with self.subTest(name):
                 check(page_of(EXAMPLES / name))
 
@@ -246,6 +258,7 @@ class Model(unittest.TestCase):
             yield views["answer"]["parts"][0], "ns"
             yield views["answer"]["parts"][4]["places"][0], "ns"
             yield views["steps"]["parts"][1]["time"], 5
+            yield views["steps"]["median_parts"][1], 1
             yield views["steps"]["length"], 5
             yield views["findings"]["list"][0], "gain_ns"
             yield views["findings"]["sets"][-1], 1
@@ -255,7 +268,7 @@ class Model(unittest.TestCase):
             yield views["kernels"]["classes"][0], "ns"
             yield gaps(data), 7
 
-        for number in range(11):
+        for number in range(12):
             page.data = json.loads(original)
             page.results = page.data["results"]
             page.views = page.results["views"]
@@ -331,7 +344,7 @@ class Model(unittest.TestCase):
                 self.assertEqual(finding["beyond"], "")
 
     def test_no_two_kernels_have_one_name(self):
-        for name in ("h200_gpt.prof", "h200_ddp.0.prof"):
+        for name in ("h200_gpt.prof", "h200_jax.prof", "h200_ddp.0.prof"):
             rows = page_of(EXAMPLES / "observed" / name).views["kernels"]["rows"]
             self.assertEqual(len({row["short"] for row in rows}), len(rows))
 
@@ -342,7 +355,8 @@ class Model(unittest.TestCase):
         self.assertEqual(page.views["answer"]["steps"], 4)
 
     def test_a_job_has_one_page(self):
-        page = page_of(EXAMPLES / "observed/h200_ddp.0.prof", EXAMPLES / "observed/h200_ddp.1.prof")
+        files = [EXAMPLES / "observed/h200_ddp.0.prof", EXAMPLES / "observed/h200_ddp.1.prof"]
+        page = page_of(*files)
         check(page)
         self.assertEqual(page.results["run"]["processes"], 2)
         self.assertEqual(len(page.views["processes"]["rows"]), 2)
@@ -354,9 +368,15 @@ class Model(unittest.TestCase):
         self.assertEqual(titles[-5:], ["step, ms", "computing", "communication", "copies", "idle"])
         for row in [*steps["rows"], steps["sums"]]:
             self.assertAlmostEqual(float(row[-5]), sum(map(float, row[-4:])), places=6)
-        # Who communicates least is shown.
-        least = min(steps["rows"], key=lambda row: float(row[-3]))
-        self.assertEqual(page.results["run"]["rank"], int(least[0]))
+        # Who holds the job up is shown, in the words of the first screen.
+        text = run("report", *files, env={**os.environ, "COLUMNS": "200"}).stdout.decode()
+        (line,) = re.findall("^Job   (.*(?:\n      .*)*)", text, re.M)
+        verdict = re.sub(r"\s+", " ", line).removesuffix(".")
+        self.assertIn(f"{verdict}. All figures here but those of the job are of rank ", " ".join(page.views["answer"]["lead"]))
+        self.assertIn(f">{verdict}.</h2>", page.html.replace("&#39;", "'"))
+        if named := re.match(r"Rank (\d+) holds", verdict):
+            self.assertEqual(page.results["run"]["rank"], int(named[1]))
+        self.assertNotIn("ranks are alike", page.html.split("<script")[0])
 
     def test_a_trace_of_torch_profiler(self):
         trace = TorchTrace()
@@ -375,12 +395,179 @@ class Model(unittest.TestCase):
         self.assertEqual(page.views["kernels"]["rows"][0]["short"], "gemm")
 
 
+class Answers(unittest.TestCase):
+    """What is said first, and that nothing is left out without a word."""
+
+    def test_the_reason_takes_the_largest_first(self):
+        for name in ("h200_ddp.0.prof", "h200_ddp.1.prof"):
+            report = json.loads(run("report", EXAMPLES / "observed" / name, "--report", "breakdown", "--format", "json").stdout)
+            count = report["steps"] * report["devices"] * 1e6
+            ms = {use: sum(row["total_ns"] for row in report["rows"] if row["use"] == use) / count for use in ("idle", "communication")}
+            reason = page_of(EXAMPLES / "observed" / name).views["answer"]["lead"][0]
+            first, second = sorted(ms, key=ms.get, reverse=True)
+            self.assertEqual(first, "idle")
+            places = [reason.index(f"{ms[use]:.3g}") for use in (first, second)]
+            self.assertLess(*places, reason)
+            self.assertTrue(reason.startswith("It is idle for "), reason)
+
+    def test_tables_without_a_script_add_up(self):
+        """Each part has a row: sums as printed differ by no more than the rows' own rounding."""
+        for names in (["h200_gpt.prof"], ["h200_jax.prof"], ["h200_ddp.0.prof"], ["h200_ddp.1.prof"]):
+            page = page_of(*(EXAMPLES / "observed" / name for name in names))
+            html = page.html.split('<script type="application/json"')[0]
+            budget = re.search(r"<caption>What a step consists of</caption>.*?</table>", html, re.S)[0]
+            rows = [(name, float(ms)) for name, ms in re.findall(r'<th scope="row">(.*?)</th><td class="n">([\d.]+)</td>', budget)]
+            ulp = 10 ** -len(re.search(r"\.(\d+)", budget)[1])
+            whole = rows.pop()
+            parts = [row for row in rows if not row[0].startswith("— ")]
+            is_near(sum(ms for _, ms in parts), whole[1], 0.5 * ulp * (len(parts) + 1))
+            for at, (name, ms) in enumerate(rows):
+                places = []
+                for below, place_ms in rows[at + 1 :]:
+                    if not below.startswith("— "):
+                        break
+                    places.append(place_ms)
+                if not name.startswith("— ") and places:
+                    is_near(sum(places), ms, 0.5 * ulp * (len(places) + 1))
+            tree = re.search(r"<caption>[^<]*by part of the program</caption>.*?</table>", html, re.S)[0]
+            nodes = [(name.count("\u2003"), name, float(gpu)) for name, gpu in
+                     re.findall(r'<th scope="row">(.*?)</th><td class="n">([\d.]+)</td>', tree)]  # fmt: skip
+            self.assertGreater(self.check_levels(nodes, ulp), 0)
+
+    def check_levels(self, nodes, ulp):
+        sums = 0
+        for at, (depth, name, gpu) in enumerate(nodes):
+            inside = []
+            for below, _, ms in nodes[at + 1 :]:
+                if below <= depth:
+                    break
+                if below == depth + 1:
+                    inside.append(ms)
+            if inside:
+                sums += 1
+                self.assertLessEqual(abs(sum(inside) - gpu), 0.5 * ulp * (len(inside) + 1) + 1e-9, (name, gpu, inside))
+        return sums
+
+    def test_each_cause_that_was_not_looked_for_counts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Run().run_in(folder, PROGRAM, "phases", "12", "clean")
+            (capture,) = pathlib.Path(folder, "out").glob("*.prof")
+            told = json.loads(run("diagnose", capture, "--format", "json").stdout)
+            told = (told[0] if isinstance(told, list) else told)["not_looked"]
+            causes = sum(len(text.split(": ")[0].split(", ")) for text in told)
+            shown = page_of(capture).views["findings"]["not_looked"]
+        self.assertGreater(causes, 5)
+        self.assertEqual(len(shown), causes)
+        self.assertEqual(len(set(shown)), causes)
+
+    def test_kinds_of_kernels_are_not_called_as_parts_are(self):
+        for name in ("h200_gpt.prof", "h200_ddp.0.prof"):
+            page = page_of(EXAMPLES / "observed" / name)
+            kinds = {each["name"] for each in page.views["kernels"]["classes"]}
+            parts = {part["name"].split(":")[0] for part in page.results["parts"]}
+            self.assertEqual(kinds & parts, set())
+
+    def test_one_number_of_gpus(self):
+        page = page_of(EXAMPLES / "observed/h200_ddp.0.prof")
+        (gpu,) = [text for word, text in page.views["notes"]["recording"] if word == "GPU"]
+        (seen,) = re.findall(r"(\d+) GPUs \(", dict(map(tuple, page.views["notes"]["recording"]))["process"])
+        self.assertEqual(gpu, f"NVIDIA H200, used 1 of the {seen} that it sees")
+
+
+class Ranks(unittest.TestCase):
+    """The view of ranks, of a job whose arrivals are known."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="libprof-page-ranks-")
+        self.addCleanup(self.folder.cleanup)
+        self.job = pathlib.Path(self.folder.name, "job")
+
+    @staticmethod
+    def lengths(rank, number):
+        """How long the layers before the collectives of a step are, as write_job() has them."""
+        return [ranks_test.LAYER + 3.0 * ((7 * rank + 5 * number + layer) % 4) + (ranks_test.LATE if rank == 2 and layer == 1 else 0)
+                for layer in range(2)]  # fmt: skip
+
+    def test_lateness_and_waits_are_those_of_the_job(self):
+        ranks_test.write_job(self.job)
+        page = page_of(self.job)
+        view, ranks = page.views["ranks"], range(ranks_test.RANKS)
+        self.assertEqual(page.results["run"]["rank"], 2)
+        self.assertTrue(view["map"]["per_row"] == view["map"]["per_column"] == 1)
+        # A rank's clock has an offset, which is known but for its error.
+        error = view["clock_error_ns"] + 1000
+        first = {}
+        waits = [[0.0] * len(ranks) for _ in ranks]
+        for column, step in enumerate(view["map"]["number"]):
+            layers = list(zip(*(self.lengths(rank, step) for rank in ranks)))
+            for rank in ranks:
+                late = statistics.mean(layer[rank] - min(layer) for layer in layers)
+                is_near(view["map"]["rows"][rank][column], 1000 * late, error)
+                first.setdefault(rank, []).append(1000 * late)
+                for layer in layers:
+                    if max(layer) - sorted(layer)[-2] > 100:  # clearly rank 2
+                        waits[rank][2] += 1000 * (max(layer) - layer[rank])
+        columns = view["ranks"]
+        self.assertEqual(columns["rank"][0], 2)
+        for place, rank in enumerate(columns["rank"]):
+            is_near(columns["late_ns"][place], statistics.mean(first[rank]), error)
+            # What a rank waits for is for somebody, or within the error of the clocks.
+            known = sum(view["waits_ns"][rank])
+            self.assertLessEqual(known, columns["wait_ns"][place] + 2)
+            is_near(view["waits_ns"][rank][2], waits[rank][2] / len(view["map"]["number"]), 2 * error)
+        (most, *_) = view["waited_for"]
+        self.assertEqual((most["rank"], most["name"], most["ranks"]), (2, "rank 2", 3))
+        all_waits = sum(columns["wait_ns"]) / len(ranks)
+        is_near(sum(each["mean_ns"] for each in view["waited_for"]), all_waits, 10)
+        report = json.loads(run("report", self.job, "--report", "ranks", "--format", "json").stdout)
+        self.assertEqual([row["rank"] for row in report["rows"]], columns["rank"])
+        for key in ("gain_ns", "wait_ns", "step_ns", "excess_ns"):
+            for row, value in zip(report["rows"], columns[key]):
+                is_near(row[key] if row[key] is not None else 0, value if value is not None else 0, 1)
+        self.assertIn(report["verdict"].replace(" us", " µs")[1:], page.html.replace("&#39;", "'"))
+
+    def test_a_wrong_rank_is_found(self):
+        ranks_test.write_job(self.job)
+        page = page_of(self.job)
+        with mock.patch.object(Ranks, "lengths", staticmethod(lambda rank, number: [2000.0, 2000.0 + (1500 if rank == 1 else 0)])):
+            with mock.patch(__name__ + ".page_of", lambda *_: page), self.assertRaises(AssertionError):
+                self.test_lateness_and_waits_are_those_of_the_job()
+
+    def test_it_can_be_read_without_a_script(self):
+        ranks_test.write_job(self.job)
+        html = page_of(self.job).html.split('<script type="application/json"')[0]
+        section = re.search(r'<section class="view" id="ranks".*?</section>', html, re.S)[0]
+        for caption in ("What holds the job up", "Ranks, the worst first", "For whom the ranks wait", "Collectives of the job"):
+            self.assertIn(f"<caption>{caption}", section)
+        self.assertIn("Rank 2 holds the job up", section)
+
+    def test_of_many_ranks_and_steps_it_is_small(self):
+        count, steps = 150, 300
+        with mock.patch.multiple(ranks_test, RANKS=count, OFFSETS=[0.0] * count, STEPS=8):
+            ranks_test.write_job(self.job, ranks=range(count))
+        view = page_of(self.job).views["ranks"]
+        self.assertEqual((view["map"]["per_row"], len(view["map"]["rows"]), len(view["names"])), (2, 75, count))
+        self.assertEqual(len(view["ranks"]["rank"]), count)
+        self.assertNotIn("waits_ns", view)
+        self.assertLessEqual(len(view["waited_for"]), 13)
+        # The row with rank 2 has its lateness, and not that of its neighbour.
+        self.assertTrue(all(ns > 400 * ranks_test.LATE for ns in view["map"]["rows"][1]))
+        self.assertTrue(all(ns < 100_000 for ns in view["map"]["rows"][2]))
+        with mock.patch.object(ranks_test, "STEPS", steps):
+            ranks_test.write_job(self.job.parent / "long", ranks=range(2))
+        view = page_of(self.job.parent / "long").views["ranks"]
+        self.assertEqual((view["map"]["per_column"], len(view["map"]["number"])), (2, (view["steps"] + 1) // 2))
+
+    def test_one_capture_has_no_ranks(self):
+        self.assertNotIn("ranks", page_of(EXAMPLES / "observed/h200_ddp.0.prof").views)
+
+
 class Examples(unittest.TestCase):
     """The pages of the shipped captures."""
 
     def test_are_whole_and_small(self):
         pages = sorted((EXAMPLES.parent / "pages").glob("*.html"))
-        self.assertEqual([page.stem for page in pages], ["h200_ddp", "h200_gpt", "h200_train", "h200_trainer"])
+        self.assertEqual([page.stem for page in pages], ["h200_ddp", "h200_gpt", "h200_jax", "h200_train", "h200_trainer"])
         for path in pages:
             with self.subTest(path.name):
                 self.assertLess(path.stat().st_size, 500_000)

@@ -38,11 +38,31 @@ class Report(CommandLine):
         self.assertEqual(rows[0]["capture"], capture)
         self.assertEqual(rows[0]["gpu_sum_ns"], "30000")
 
+    def test_the_processes_of_several_captures_are_one_report(self):
+        capture = str(self.capture())
+        several = ["report", capture, capture, "--report"]
+        of_job = json.loads(self.prof(*several, "processes", "--format", "json").stdout)
+        self.assertEqual((of_job["captures"], len(of_job["rows"])), ([capture] * 2, 2))
+        self.assertEqual({row["ops"] for row in of_job["rows"]}, {1})
+        with_others = json.loads(self.prof(*several, "processes,kernels", "--format", "json").stdout)
+        self.assertEqual([each["report"] for each in with_others], ["kernels", "kernels", "processes"])
+        self.assertEqual(with_others[-1], of_job)
+        of_one = json.loads(self.prof("report", capture, "--report", "processes", "--format", "json").stdout)
+        self.assertEqual((of_one["captures"], of_one["rows"]), ([capture], of_job["rows"][:1]))
+        (header, *lines) = self.prof(*several, "processes", "--format", "csv").stdout.split("\n")[:-1]
+        self.assertEqual((header.split(",")[:2], len(lines)), (["rank", "pid"], 2))
+        overview = self.prof(*several, "kernels").stdout.splitlines()
+        for form in "table", "markdown", "html":
+            text = self.prof(*several, "processes", "--format", form).stdout
+            self.assertEqual(text.count("2 captures of 1 process"), 1)
+            if form == "table":
+                self.assertEqual(text.splitlines()[2:], overview[:6])
+
     def test_all_reports_are_listed_documented_and_made(self):
         listed = self.prof("report", "--report", "help")
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))
         names = [line.split()[0] for line in listed.stdout.splitlines()]
-        self.assertEqual(len(names), 37)
+        self.assertEqual(len(names), 46)
         documented = re.findall(r"^## (\S+)$", (DOCS / "reference/reports.md").read_text(), re.MULTILINE)
         self.assertEqual(sorted(documented), sorted(names))
         capture = self.capture()

@@ -134,6 +134,45 @@ class TraceDiagnosis(CommandLine):
         self.assertIn("steps: none were found", " ".join(found["not_looked"]))
         self.check_first(found, "host_code", 405 * STEPS, 405)
 
+    def test_lines_of_functions(self):
+        """A step of 4 ms made with_stack: 60 us of a copy, whose stack is not recorded, and 768 us of the wait for it in
+        compute(); and 1,900 us of host code: load() and augment(). Of host code the stack is
+        known at the middle of each third. From one such moment to the middle between it and the next the line is its."""
+        trace = TorchTrace()
+        for number in range(STEPS):
+            at = 1000 + 4000 * number
+            trace.step(number, at, at + 4000)
+            trace.row("python_function", "train.py(8): train", at, at + 4000)
+            trace.row("python_function", "loss.py(20): compute", at + 100, at + 1500)
+            trace.kernel(at + 120, at + 1000, at + 100)
+            copy = trace.call("cudaMemcpyAsync", at + 200, at + 260)
+            trace.on_gpu("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", at + 1010, at + 1020, copy)
+            trace.call("cudaStreamSynchronize", at + 262, at + 1030)
+            trace.kernel(at + 1510, at + 2000, at + 1505)
+            trace.row("python_function", "data.py(3): load", at + 1600, at + 2300)
+            trace.row("python_function", "images.py(7): augment", at + 2300, at + 3400)
+            trace.kernel(at + 3410, at + 3900, at + 3410)
+        path = trace.write(self.dir / "trace.json")
+        report = json.loads(self.prof("report", "--report", "lines,diagnose_places", "--format", "json", str(path)).stdout)
+        rows = {(row["line"], row["cause"]): row for row in report[0]["rows"]}
+
+        def check(line, cause, each_us, count, longest_us):
+            row = rows[line, cause]
+            self.assertAlmostEqual(row["cost_ns"] / 1000, each_us, delta=1, msg=line)
+            self.assertEqual(row["count"], count, line)
+            self.assertAlmostEqual(row["longest_ns"] / 1000, longest_us, delta=1, msg=line)
+
+        check("loss.py", "pageable copy", 768, 1, 768)
+        check("(not known)", "pageable copy", 60, 1, 60)
+        # Moments at 1827, 2460 and 3093 of 1510 to 3410: load() until the middle of the first two, 2143.
+        check("data.py", "host code", 633.33, 1, 633.33)
+        check("images.py", "host code", 1266.66, 1, 1266.66)
+        places = report[1]["rows"]
+        self.assertTrue(places)
+        for row in places:
+            self.assertGreater(row["count"], 0, row)
+            self.assertLessEqual(row["longest_ns"], row["cost_ns"] * STEPS, row)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1] + sys.argv[3:])

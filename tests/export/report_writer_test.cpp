@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -140,7 +142,6 @@ TEST(ReportWriter, ColoursWholeLines) {
     EXPECT_EQ(color, plain);
 }
 
-// The overview comes first, and all tables have the unit of the largest time.
 TEST(ReportWriter, BreaksNotesBetweenWordsForATerminal) {
     report_document document = document_of(hta_capture(), {"kernels"});
     const std::string note = "six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen";
@@ -154,6 +155,7 @@ TEST(ReportWriter, BreaksNotesBetweenWordsForATerminal) {
     EXPECT_THAT(text, HasSubstr("note: six seven eight nine ten eleven\n  twelve thirteen fourteen fifteen\n"));
 }
 
+// The overview comes first, and all tables have the unit of the largest time.
 TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
     const auto process = [](std::int64_t rank, std::int64_t pid, std::string program, std::int64_t gpu_ns) {
         report_document out;
@@ -204,6 +206,73 @@ TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
               "\n"
               "3 of 5 have no tables here: prof report FILE has them\n");
     EXPECT_EQ(count_of(written("table", documents), "GPU time by name"), 5U) << "not an outline";
+}
+
+// The table of processes, asked for by name, is the overview and stands once; formats for programs have no single
+// capture beside it.
+TEST(ReportWriter, HasReportsOfAJobOnce) {
+    const timeline data = eventful_capture();
+    const std::vector<const report_kind*> kinds = {find_report("kernels"), find_report("processes")};
+    std::vector<report_document> documents;
+    job_reports job(kinds, 2);
+    for (const char* const path : {"a.prof", "b.prof"}) {
+        documents.push_back(make_reports(timeline(data), path, {}, job.of_captures(), &job));
+        ASSERT_EQ(documents.back().parts.size(), 1U);
+    }
+    documents.push_back(job.finish({}).value());
+    const std::string text = written("table", documents);
+    EXPECT_THAT(text, StartsWith("2 captures\n"));
+    EXPECT_EQ(count_of(text, "2 captures of 1 process"), 1U);
+    EXPECT_LT(text.find("2 captures of 1 process"), text.find("GPU time by kernel"));
+    const std::string csv = written("csv", {documents.back()});
+    EXPECT_THAT(csv, StartsWith("rank,pid,program,"));
+    EXPECT_EQ(count_of(csv, "\r\n"), 3U);
+    const auto json = nlohmann::json::parse(written("json", {documents.back()}));
+    EXPECT_EQ(json["captures"], nlohmann::json::parse(R"(["a.prof", "b.prof"])"));
+    EXPECT_EQ(json["rows"].size(), 2U);
+    EXPECT_FALSE(json.contains("capture") || json.contains("process"));
+    EXPECT_EQ(json["keys"][0], "rank") << "the part is that of its kind";
+}
+
+report_document processes_that_lost(const std::vector<std::uint64_t>& counts) {
+    const report_kind* const kind = find_report("processes");
+    job_reports job(std::span(&kind, 1), counts.size());
+    EXPECT_TRUE(job.of_captures().empty());
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        timeline data;
+        data.quality.dropped["ring_full"] = counts[i];
+        make_reports(data, std::to_string(i) + ".prof", {}, job.of_captures(), &job);
+    }
+    return job.finish({}).value();
+}
+
+// What single captures lack is said above the reports of all, and once where all lack it.
+TEST(ReportWriter, WarnsOfCapturesInAJob) {
+    EXPECT_EQ(processes_that_lost({0, 7, 2}).capture.dropped.at("ring_full"), 9U);
+    EXPECT_THAT(processes_that_lost({0, 7, 2}).capture.warnings,
+                ElementsAre(StartsWith("1.prof: 100.0 % (7)"), StartsWith("2.prof: 100.0 % (2)")));
+    EXPECT_THAT(processes_that_lost({0, 7, 7}).capture.warnings, ElementsAre(StartsWith("1.prof and 1 more: 100.0 %")));
+    EXPECT_THAT(processes_that_lost({7, 7, 7}).capture.warnings, ElementsAre(StartsWith("100.0 % (7)")));
+    std::vector<std::uint64_t> different(30);
+    std::iota(different.begin(), different.end(), 1);
+    const std::vector<std::string> warnings = processes_that_lost(different).capture.warnings;
+    ASSERT_EQ(warnings.size(), 21U);
+    EXPECT_THAT(warnings.back(), StartsWith("10 more warnings"));
+    const report_kind* const kind = find_report("processes");
+    EXPECT_FALSE(job_reports(std::span(&kind, 1), 2).finish({}).has_value()) << "nothing could be read";
+}
+
+TEST(ReportWriter, SortsReportsOfAJob) {
+    const report_kind* const kind = find_report("processes");
+    job_reports job(std::span(&kind, 1), 3);
+    for (const char* const pid : {"5", "30", "7"}) {
+        timeline data;
+        data.properties = {{"name", std::string("p") + pid}, {"pid", pid}};
+        make_reports(data, pid, {}, job.of_captures(), &job);
+    }
+    const report_document made = job.finish({.sort = "pid", .limit = 2}).value();
+    EXPECT_THAT(written("csv", {made}), HasSubstr("state\r\n,30,p30,"));
+    EXPECT_EQ(count_of(written("csv", {made}), "\r\n"), 3U);
 }
 
 // Without GPU work, the program itself is shown and not a worker that it forked, which may have more ranges.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of loaded libraries: the same as dlsym finds, with each of the two kinds of hash table.
-#include "hooks/cupti/loaded_symbol.hpp"
+#include "hooks/loaded_symbol.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -22,6 +22,8 @@ NEWEST_GLIBC = (2, 35)
 GLIBC_LIBRARIES = re.compile(r"(libc|libm|libdl|libpthread|librt|ld-linux-[a-z0-9-]+)\.so\.\d+")
 # The names by which the CUDA driver and NVTX look up a tool.
 INJECTION_POINTS = {"InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension"}
+# The tables by which NCCL finds a profiler plugin.
+NCCL_TABLES = {"ncclProfiler_v4", "ncclProfiler_v5", "ncclProfiler_v6"}
 
 
 def output_of(*command):
@@ -34,7 +36,7 @@ def without_comments(text):
 
 def documented_symbols():
     text = "".join(without_comments(header.read_text()) for header in HEADERS)
-    return set(re.findall(r"\b(prof_\w+)\s*\(", text)) | INJECTION_POINTS
+    return set(re.findall(r"\b(prof_\w+)\s*\(", text)) | INJECTION_POINTS | NCCL_TABLES
 
 
 class Symbol(NamedTuple):

@@ -11,8 +11,8 @@ const folder = path.resolve(__dirname, "../../src/export/page/web");
 const pure = ["formats.js", "colours.js", "address.js", "sets.js", "layout.js", "tables.js"];
 const names = [
   "numberText", "stepTime", "kernelTime", "roughTime", "setTimeUnit", "unitText", "roughMilliseconds", "shareText", "durationText", "countText", "plural", "valueText", "shortened",
-  "axisStep", "csvField", "csvText", "textColourOn", "luminance", "readAddress", "addressText", "gainOfSet", "bitsOf", "maskOfSelection",
-  "columnLayout", "medianOf", "icicleLayout", "chainOf", "movedWindow", "labelPlaces", "slicePlaces", "firstEndingAfter", "visibleSlices",
+  "axisStep", "csvField", "csvText", "textColourOn", "luminance", "readAddress", "addressText", "gainOfSet", "bitsOf", "maskOfSelection", "isAbout", "inProgramOrder",
+  "columnLayout", "waterfallRows", "waterfallAxis", "allParts", "medianOf", "partRows", "heatLimit", "mixedColour", "bytesText", "icicleLayout", "chainOf", "movedWindow", "labelPlaces", "slicePlaces", "firstEndingAfter", "visibleSlices",
 ];
 const source = pure.map((name) => fs.readFileSync(path.join(folder, name), "utf8")).join("\n");
 const page = new Function(`"use strict";${source}\nreturn {${names}};`)();
@@ -57,6 +57,8 @@ test("durations choose their unit", () => {
 
 test("counts of a step are whole where they are", () => {
   assert.deepEqual([1, 50.44, 837.5, 0.25, 12.001].map(page.countText), ["1", "50.4", "838", "0.25", "12"]);
+  assert.equal(page.countText(0.004), "<0.01");
+  assert.equal(page.countText(0), "0");
   assert.equal(page.plural(1, "step"), "1 step");
   assert.equal(page.plural(1200, "step"), "1,200 steps");
 });
@@ -185,6 +187,30 @@ test("ticks in an address", () => {
   assert.equal(page.maskOfSelection("19", 4), null);
 });
 
+test("a finding is about idle time of its causes at its places", () => {
+  const finding = (rule, paths, count = paths.length) => ({ rule, place_count: count, places: paths.map((path) => ({ path })) });
+  const code = finding("host_code", ["forward", ""]);
+  assert.equal(page.isAbout(code, "host_code", "forward"), true);
+  assert.equal(page.isAbout(code, "host_code", "forward/loss"), true);
+  assert.equal(page.isAbout(code, "host_code", "forwards"), false);
+  assert.equal(page.isAbout(code, "host_code", ""), true);
+  assert.equal(page.isAbout(code, "launching", "forward"), false);
+  assert.equal(page.isAbout(finding("host_code", ["forward"]), "host_code", ""), false);
+  assert.equal(page.isAbout(finding("host_code", ["forward"], 9), "host_code", "backward"), true);
+  assert.equal(page.isAbout(finding("allocation", ["forward"]), "allocating", "cudaMalloc, forward"), true);
+  assert.equal(page.isAbout(finding("synchronization", [""]), "waiting", "cudaStreamSynchronize"), true);
+  assert.equal(page.isAbout(finding("synchronization", [""]), "waiting", "cudaStreamSynchronize, forward"), false);
+  assert.equal(page.isAbout(finding("uneven_steps", []), "host_code", ""), false);
+});
+
+test("program order is by the first beginning, and leaves out nothing", () => {
+  const tree = { name: "step", children: [{ name: "b", first_ns: 9, children: [{ name: "y", first_ns: 3 }, { name: "x", first_ns: 1 }] }, { name: "own" }, { name: "a", first_ns: 2 }] };
+  const found = page.inProgramOrder(tree);
+  assert.deepEqual(found.children.map((each) => each.name), ["a", "b", "own"]);
+  assert.deepEqual(found.children[1].children.map((each) => each.name), ["x", "y"]);
+  assert.deepEqual(tree.children.map((each) => each.name), ["b", "own", "a"]);
+});
+
 test("columns of steps are at most 17 pixels wide and at least 2", () => {
   assert.deepEqual(page.columnLayout(27, 600), { perColumn: 1, columns: 27, pitch: 17, gap: 2 });
   const many = page.columnLayout(10000, 640);
@@ -258,4 +284,56 @@ test("no script parses HTML, evaluates text or asks the network", () => {
     const text = fs.readFileSync(path.join(folder, file), "utf8");
     assert.doesNotMatch(text, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function|\bfetch\(|XMLHttpRequest|WebSocket|sendBeacon|importScripts/, file);
   }
+});
+
+test("the median of an even number of values is the mean of the middle two", () => {
+  assert.equal(page.medianOf([]), 0);
+  assert.equal(page.medianOf([7]), 7);
+  assert.equal(page.medianOf([9, 1, 2]), 2);
+  assert.equal(page.medianOf([4, 1, 10, 3]), 3.5);
+});
+
+test("parts that have no row of their own have the median of their sum in each step", () => {
+  // Parts 2 and 3 take turns: each has the median 0, together they take 6 in each step.
+  const series = new Map([[0, [10, 10, 10, 40]], [1, [5, 5, 5, 1]], [2, [6, 0, 6, 0]], [3, [0, 6, 0, 6]]]);
+  const medians = new Map([[0, 10], [1, 5], [2, 3], [3, 3]]);
+  const picked = new Map([[0, 40], [1, 1], [2, 0], [3, 6]]);
+  const rows = page.partRows(picked, medians, series, 3.5);
+  assert.deepEqual(rows.map((row) => [row.parts, row.ns, row.median, row.difference]), [[[0], 40, 10, 30], [[1], 1, 5, -4], [[2, 3], 6, 6, 0]]);
+  // One part alone is no "others", and without the steps each has a row.
+  const three = page.partRows(new Map([[0, 40], [1, 1], [3, 6]]), medians, series, 3.5);
+  assert.deepEqual(three.map((row) => row.parts), [[0], [1], [3]]);
+  assert.deepEqual(page.partRows(picked, medians, null, 3.5).map((row) => row.parts.length), [1, 1, 1, 1]);
+  for (const parts of [rows, three]) assert.equal(parts.reduce((sum, row) => sum + row.ns, 0), 47);
+});
+
+test("a map's hottest colour is above all but one in fifty of what can be told from 0", () => {
+  assert.equal(page.heatLimit([], 0), 1);
+  assert.equal(page.heatLimit([-1, 0, 3, 3], 5), 5);
+  assert.equal(page.heatLimit([...Array(49).fill(10), 20, 1000, -1, 0, 0], 0), 20);
+  assert.equal(page.heatLimit([...Array(1000).fill(2), 50, 60], 5), 50);
+});
+
+test("colours are mixed by channel", () => {
+  assert.equal(page.mixedColour("#000000", "#ff8001", 0), "#000000");
+  assert.equal(page.mixedColour("#000000", "#ff8001", 1), "#ff8001");
+  assert.equal(page.mixedColour("#102030", "#304050", 0.5), "#203040");
+});
+
+test("bytes have four digits", () => {
+  const bytes = { 4: "4 B", 999: "999 B", 1024: "1.024 KB", 67133440: "67.13 MB", 67108864: "67.11 MB", 403200000: "403.2 MB", 1070000000: "1.070 GB" };
+  for (const [value, text] of Object.entries(bytes)) assert.equal(page.bytesText(Number(value)), text, value);
+});
+
+test("a waterfall leads from the old whole to the new one", () => {
+  const change = { what: "step", base_ns: 100, new_ns: 60, rows: [{ name: "a", base_ns: 50, new_ns: 5 }, { name: "b", base_ns: 0, new_ns: 10 }],
+    more: { count: 3, base_ns: 50, new_ns: 45 } };
+  const rows = page.waterfallRows(change);
+  assert.deepEqual(rows.map((row) => [row.from, row.to]), [[0, 100], [100, 55], [55, 65], [65, 60], [0, 60]]);
+  assert.deepEqual(rows.map((row) => row.name), ["base step", "a", "b", "3 more", "new step"]);
+  assert.equal(page.waterfallAxis(rows).from, 0);
+  const small = page.waterfallAxis(page.waterfallRows({ what: "step", base_ns: 1000, new_ns: 1010, rows: [{ name: "a", base_ns: 0, new_ns: 10 }] }));
+  assert.ok(small.from > 990 && small.from < 1000 && small.to > 1010);
+  const none = page.waterfallAxis(page.waterfallRows({ what: "step", base_ns: 1000, new_ns: 1000, rows: [] }));
+  assert.ok(none.to > none.from);
 });

@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ try:
 except ModuleNotFoundError as missing:
     print(f"SKIPPED: no {missing.name}: pip install -r tests/requirements-all.txt")
     sys.exit(77)
+import ranks_test
 from torch_trace import ENGINE, TorchTrace
 
 NAME, PROF, CAPTURES = sys.argv[1], *(str(pathlib.Path(path).resolve()) for path in sys.argv[2:4])
@@ -59,13 +61,42 @@ def pages():
                        env={**os.environ, "LC_ALL": "C.UTF-8"})  # fmt: skip
         made[name] = out
 
+    def compare(name, base, new):
+        out = pathlib.Path(FOLDER.name) / f"{name}.html"
+        subprocess.run([PROF, "diff", str(base), str(new), "--fail-over", "2%", "--html", str(out)], timeout=120, capture_output=True,
+                       check=False, env={**os.environ, "LC_ALL": "C.UTF-8"})  # fmt: skip
+        made[name] = out
+
     make("gpt", captures / "h200_gpt.prof")
     make("ddp", captures / "h200_ddp.0.prof")
     make("job", captures / "h200_ddp.0.prof", captures / "h200_ddp.1.prof")
+    make("jax", captures / "h200_jax.prof")
+    ranks_test.write_job(pathlib.Path(FOLDER.name) / "late")
+    make("late", pathlib.Path(FOLDER.name) / "late")
     make("hostile", hostile_trace(pathlib.Path(FOLDER.name) / "hostile.json"))
     make("long", long_trace(pathlib.Path(FOLDER.name) / "long.json"))
+    make("stacks", trace_with_stacks(pathlib.Path(FOLDER.name) / "stacks.json"))
+    make("without_steps", trace_with_stacks(pathlib.Path(FOLDER.name) / "without_steps.json", has_steps=False))
     make("without_gpu", trace_without_gpu(pathlib.Path(FOLDER.name) / "cpu.json"))
+    compare("pair", captures.parent / "h200_train.prof", captures.parent / "h200_trainer.prof")
+    for side, step_us in (("base", 1000), ("new", 1008)):
+        for run in range(5):
+            trace_of_steps(pathlib.Path(FOLDER.name) / side / f"{run}.json", step_us + run - 2, 200 + (step_us - 1000) * 4)
+    compare("groups", pathlib.Path(FOLDER.name) / "base", pathlib.Path(FOLDER.name) / "new")
+    compare("hostile_pair", pathlib.Path(FOLDER.name) / "stacks.json", pathlib.Path(FOLDER.name) / "hostile.json")
     return made
+
+
+def trace_of_steps(path, step_us, kernel_us):
+    """Twenty steps with a launch each."""
+    path.parent.mkdir(exist_ok=True)
+    trace = TorchTrace()
+    for step in range(20):
+        at = float(step * step_us)
+        trace.step(step, at, at + step_us)
+        trace.range("forward", at + 80, at + 280)
+        trace.kernel(at + 110, at + 110 + kernel_us, at + 100)
+    return trace.write(path)
 
 
 def hostile_trace(path):
@@ -98,6 +129,27 @@ def long_trace(path):
         end = at + 3000 + (60000 if step == SLOW_STEP else 0)
         trace.step(step, at, end - 1)
         at = end
+    return trace.write(path)
+
+
+LONG_NAME = "train_with_a_name_that_is_longer_than_the_window_of_a_telephone_is_wide_and_has_no_blank"
+
+
+def trace_with_stacks(path, has_steps=True):
+    """A trace of torch.profiler made with_stack: a wait in loss(), code in a function with a long name, and a copy."""
+    trace = TorchTrace()
+    for step in range(12):
+        at = 1000.0 + 3000 * step
+        if has_steps:
+            trace.step(step, at, at + 3000)
+        trace.range("forward", at + 50, at + 1100)
+        trace.row("python_function", "loss.py(20): loss", at + 100, at + 1200)
+        trace.kernel(at + 120, at + 1000, at + 100)
+        trace.call("cudaStreamSynchronize", at + 262, at + 1030)
+        trace.row("python_function", f"{LONG_NAME}.py(8): {LONG_NAME}", at + 1200, at + 2200)
+        copy = trace.call("cudaMemcpyAsync", at + 2210, at + 2215)
+        trace.on_gpu("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", at + 2220, at + 2260, copy, bytes=1 << 20)
+        trace.kernel(at + 2270, at + 2900, at + 2230, name=LONG_NAME)
     return trace.write(path)
 
 
@@ -259,8 +311,40 @@ class Views(PageTest):
     def test_every_view_is_filled(self):
         self.check_filled("gpt", ["answer", "steps", "where", "kernels", "timeline"])
         self.check_filled("ddp", ["answer", "steps", "where", "kernels", "timeline"])
-        self.check_filled("job", ["answer", "processes", "steps", "where", "kernels", "timeline"])
+        self.check_filled("job", ["answer", "ranks", "processes", "steps", "where", "kernels", "timeline"])
+        self.check_filled("stacks", ["answer", "steps", "where", "kernels", "lines", "timeline"])
+        self.check_filled("without_steps", ["answer", "kernels"])
 
+    def test_without_steps_there_is_no_view_of_steps(self):
+        self.open("without_steps")
+        self.assertEqual(self.run_js("return document.querySelectorAll('#steps, #timeline, [id^=timeline-]').length"), 0)
+        self.assertNotIn("Steps", self.texts("header.top nav a"))
+        self.assertIn("none was found, so that nothing here is by step", self.text("#notes"))
+        self.assert_quiet()
+
+    def test_lines_of_a_trace(self):
+        self.open("stacks")
+        lines = self.texts("#lines tbody tr")
+        self.assertTrue(any("loss.py" in line and "syncs" in line for line in lines), lines)
+        self.assertTrue(any(LONG_NAME in line for line in lines), lines)
+
+    def test_copies_are_a_group_beside_kernels(self):
+        self.open("stacks")
+        (copy,) = embedded(PAGES["stacks"])["views"]["kernels"]["copies"]
+        self.assertEqual((copy["name"], copy["launches"], copy["ns"], copy["bytes"]),
+                         ("Memcpy HtoD (Pinned -> Device)", 1, 40000, 1 << 20))  # fmt: skip
+        self.assertEqual([text for text in self.texts("#kernels .copies tbody th")], [copy["name"]])
+        self.assertNotIn(copy["name"], " ".join(self.texts("#kernels .kernel-table button.mono")))
+
+    def test_nothing_sticks_out_of_a_telephone(self):
+        for name in ("stacks", "hostile", "job"):
+            self.open(name, width=390)
+            outside = self.run_js(
+                "const inside = e => { for (let up = e.parentElement; up; up = up.parentElement) { const o = getComputedStyle(up);"
+                " if (o.overflowX !== 'visible' && up !== document.body && up !== document.documentElement) return true; } return false; };"
+                "return [...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 391 && !inside(e))"
+                ".slice(0, 5).map(e => e.outerHTML.slice(0, 120))")  # fmt: skip
+            self.assertEqual(outside, [], name)
     def test_the_answer_shows_what_the_data_have(self):
         self.open("gpt")
         results = embedded(PAGES["gpt"])
@@ -350,6 +434,102 @@ class Views(PageTest):
         self.assert_quiet()
 
 
+class Comparisons(PageTest):
+    """Pages of `prof diff --html`."""
+
+    def test_every_view_is_filled(self):
+        for name in ("pair", "groups", "hostile_pair"):
+            self.open(name)
+            for view in ("change", "sides", "spread"):
+                with self.subTest(page=name, view=view):
+                    self.assertGreater(self.run_js("return document.querySelector($0).children.length", f"[data-figure={view}]"), 1)
+                    self.assertEqual(self.run_js("return document.querySelectorAll($0).length", f"#{view} > .plain"), 0)
+            self.assertEqual(self.run_js("return window.harmed ?? null"), None)
+            self.assert_quiet()
+
+    def test_the_heading_is_the_verdict(self):
+        self.open("pair")
+        self.assertRegex(self.text("h1"), r"^Inconclusive: -71\.4 %$")  # two steps on one side
+        self.assertIn("says nothing of the code", self.text("#change"))
+        self.open("groups")
+        self.assertRegex(self.text("h1"), r"^The step is the same within 1 %$")
+
+    def test_each_bar_begins_where_the_one_before_it_ended(self):
+        data = embedded(PAGES["pair"])["views"]["change"]
+        parts = [*data["rows"], data["more"]]
+        for side in ("base", "new"):
+            self.assertEqual(sum(part[f"{side}_ns"] for part in parts), data[f"{side}_ns"])
+        for width in (390, 1440):
+            self.open("pair", width=width)
+            bars = self.run_js("return [...document.querySelectorAll('.change-plot rect')].map(r => [r.getAttribute('class'),"
+                               " Number(r.getAttribute('x')), Number(r.getAttribute('width'))])")  # fmt: skip
+            self.assertEqual(len(bars), len(parts) + 2)
+            scale = bars[0][2] / data["base_ns"]
+            self.assertAlmostEqual(bars[-1][2], data["new_ns"] * scale, delta=0.5)
+            end = bars[0][1] + bars[0][2]
+            for part, (kind, x, wide) in zip(parts, bars[1:-1], strict=True):
+                change = (part["new_ns"] - part["base_ns"]) * scale
+                self.assertEqual(kind, "less" if change < 0 else "longer")
+                begin = x + wide if change < 0 else x
+                self.assertAlmostEqual(begin, end, delta=1.01)  # a bar is at least a pixel wide
+                end = begin + change
+
+    def test_small_changes_can_be_seen(self):
+        self.open("groups")
+        self.assertIn("the axis begins at", self.text(".change-plot"))
+        widths = self.run_js("return [...document.querySelectorAll('.change-plot rect:not(.whole)')].map(r => Number(r.getAttribute('width')))")
+        self.assertGreater(max(widths), 100)
+
+    def test_trees_stand_side_by_side_and_open(self):
+        self.open("pair")
+        rows = "return [...document.querySelectorAll('.sides-table tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+        before = self.run_js(rows)
+        roots = embedded(PAGES["pair"])["views"]["sides"]["nodes"]
+        for node in roots:
+            row = next(row for row in before if row[0].lstrip("▸▾ ") == node["name"])
+            for cell, side in ((1, "base_ns"), (3, "new_ns")):
+                self.assertEqual(row[cell], "–" if node[side] is None else f"{node[side] / 1e6:.2f}")
+        self.window.click(".sides-table tbody button[aria-expanded=true]")
+        self.assertLess(len(self.run_js(rows)), len(before))
+        self.assertEqual(self.run_js("return document.activeElement.getAttribute('aria-expanded')"), "false")
+
+    def test_each_run_has_a_mark(self):
+        self.open("groups")
+        self.assertEqual(self.run_js("return ['base', 'new'].map(s => document.querySelectorAll('circle.run.' + s).length)"), [5, 5])
+        means = self.run_js("return [...document.querySelectorAll('.mean-of-side')].map(p => p.getBoundingClientRect().left)")
+        self.assertLess(means[0], means[1])  # 1.000 and 1.008 ms
+
+    def test_it_can_be_read_without_javascript_and_in_both_themes(self):
+        for name in ("pair", "groups"):
+            self.open(name)
+            for _ in range(2):
+                self.run_js("for (const d of document.querySelectorAll('details')) d.open = true")
+                with self.subTest(page=name):
+                    self.assertEqual(self.serious(), [])
+                self.window.click("#theme")
+        text = PAGES["pair"].read_text(encoding="utf-8")
+        plain = Texts(text)
+        tables = " ".join(plain.texts["table"])
+        for word in ("forward", "idle: launches", "21.928"[:5], "6.28", "command", "optimizer_step"):
+            self.assertIn(word, tables)
+        bare = pathlib.Path(FOLDER.name) / "bare_pair.html"
+        bare.write_text(re.sub(r"<script>.*?</script>", "", text, flags=re.S), encoding="utf-8")
+        for width in (390, 1440):
+            self.window.resize(width, 900)
+            self.window.open(bare.as_uri())
+            self.assertLessEqual(self.sideways(), 0)
+
+    def test_pictures_and_numbers_are_saved(self):
+        self.open("pair")
+        self.record_files()
+        self.run_js("[...document.querySelectorAll('#change button')].find(b => b.textContent === 'Save as SVG').click()")
+        self.wait("window.files.length === 1")
+        self.assertIn("base step", self.run_js("return await files[0].text()"))
+        self.run_js("[...document.querySelectorAll('#sides button')].find(b => b.textContent === 'Copy as CSV').click()")
+        self.wait("window.copied")
+        self.assertIn("iteration #/forward,", self.run_js("return window.copied"))
+
+
 class Interactions(PageTest):
     def test_ticks_are_replayed_prices(self):
         self.open("ddp")
@@ -384,9 +564,14 @@ class Interactions(PageTest):
         self.assertEqual(self.run_js("return document.querySelector('.budget button.opens').getAttribute('aria-expanded')"), "true")
 
     def test_what_a_step_has_more_or_less_adds_up(self):
-        for name in ("gpt", "ddp"):
+        for name in ("gpt", "ddp", "without_gpu"):
             self.open(name)
             self.run_js("document.querySelector('.steps-plot').focus()")
+            results = embedded(PAGES[name])
+            steps = results["views"]["steps"]
+            counted = [i for i, counts in enumerate(steps["counted"]) if counts]
+            times = {results["parts"][part["part"]]["name"]: [part["time"][i] for i in counted] for part in steps["parts"]}
+            exact = 10.0 ** results["unit"]["decimals"]
             for key in ("Home", "ArrowRight", "ArrowRight", "m", "s"):
                 self.window.press(key)
                 heading = self.text("#steps .steps-detail h3")
@@ -394,15 +579,24 @@ class Interactions(PageTest):
                     continue
                 rows = self.run_js(
                     "return [...document.querySelectorAll('.steps-detail tbody tr')].map(r => [r.cells[1].textContent, r.cells[2].textContent,"
-                    "r.cells[3].textContent, r.cells[3].querySelector('.is-less') !== null])")  # fmt: skip
-                whole = embedded(PAGES[name])["views"]["steps"]
+                    "r.cells[3].textContent, r.cells[3].querySelector('.is-less') !== null, r.cells[0].title || r.cells[0].textContent])")  # fmt: skip
                 picked = int(re.search(r"tep ([\d,]+)", heading)[1].replace(",", ""))
-                length = whole["length"][whole["number"].index(picked)] / 1e6
-                self.assertAlmostEqual(sum(number(row[0]) for row in rows), length, delta=0.06, msg=heading)
-                more = length - embedded(PAGES[name])["views"]["answer"]["median_ns"] / 1e6
-                self.assertAlmostEqual(sum(number(row[2]) for row in rows), more, delta=0.06, msg=heading)
+                at = steps["number"].index(picked)
+                length = steps["length"][at] / 1e6
+                # The last row is the whole step, whose median no sum of medians is.
+                *parts, whole = rows
+                self.assertEqual(whole[4], "whole step")
+                self.assertAlmostEqual(sum(number(row[0]) for row in parts), length, delta=(len(parts) + 1) / exact, msg=heading)
+                self.assertAlmostEqual(number(whole[0]), length, delta=1 / exact)
+                self.assertAlmostEqual(number(whole[1]), statistics.median(steps["length"][i] for i in counted) / 1e6, delta=1 / exact)
                 for row in rows:
+                    self.assertAlmostEqual(number(row[0]) - number(row[1]), number(row[2]), delta=2 / exact, msg=row)
                     self.assertEqual(row[3], number(row[2]) < 0, row)
+                for row in parts:
+                    names = row[4].split(", ")
+                    sums = [sum(times[each][i] for each in names) for i in range(len(counted))]
+                    self.assertAlmostEqual(number(row[0]), sums[counted.index(at)] / 1e6, delta=1 / exact, msg=row)
+                    self.assertAlmostEqual(number(row[1]), statistics.median(sums) / 1e6, delta=1 / exact, msg=row)
 
     def test_narrow_windows_keep_words_and_show_the_current_view(self):
         self.open("job", width=390)
@@ -501,6 +695,39 @@ class Interactions(PageTest):
         self.window.click("#where .switch button[aria-pressed=false]:last-child")
         self.window.click("#where .end .switch:last-child button[aria-pressed=false]")
         self.assertNotEqual(self.texts("#where .cell text"), before)
+        self.assert_quiet()
+
+    def test_where_in_program_order(self):
+        self.open("gpt")
+        tree = embedded(PAGES["gpt"])["views"]["where"]["nodes"]["children"]
+        known = [node for node in tree if "first_ns" in node]
+        self.assertGreater(len(known), 2)
+
+        def names():
+            return [text.strip() for text in self.texts("#where .tree-table tbody th[style*='calc(0 ']")]
+
+        longest = names()
+        self.run_js("[...document.querySelectorAll('#where .switch button')].find(b => b.textContent === 'as recorded').click()")
+        recorded = names()
+        self.assertEqual(sorted(longest), sorted(recorded))
+        order = [node["name"] for node in sorted(known, key=lambda node: node["first_ns"])]
+        self.assertEqual([name for name in recorded if name in order], [name for name in order if name in recorded])
+        self.assertIn("order=program", self.address())
+        self.open("gpt", "#where?order=program")
+        self.assertEqual(names(), recorded)
+        self.assert_quiet()
+
+    def test_the_timeline_marks_what_the_ticked_changes_are_about(self):
+        self.open("stacks")
+        views = embedded(PAGES["stacks"])["views"]["findings"]["list"]
+        code = next(i for i, finding in enumerate(views) if finding["rule"] == "host_code")
+        for box in self.run_js("return [...document.querySelectorAll('.finding input:checked')].map(e => e.id)"):
+            self.window.click(f"#{box}")
+        self.assertTrue(self.run_js("return document.querySelector('[data-ticked]').hidden"))
+        self.window.click(f"#tick-{code + 1}")
+        said = self.text("[data-ticked]")
+        # 1.2 ms of host code between two launches, of which the first kernel hides what is before 1,030 us.
+        self.assertRegex(said, r"about, 1\.\d+ ms in this step")
         self.assert_quiet()
 
     def test_one_cell_of_the_icicle_is_in_the_tab_order(self):
@@ -712,9 +939,249 @@ class Interactions(PageTest):
         self.assert_quiet()
 
 
+class Sums(PageTest):
+    """Each part has a row: sums as printed differ by the rounding of the rows alone."""
+
+    def assert_adds_up(self, parts, whole, unit, of):
+        self.assertLessEqual(abs(sum(parts) - whole), 0.5 * unit * (len(parts) + 1) + 1e-9, (of, whole, parts))
+
+    def test_of_the_budget(self):
+        for name in ("gpt", "jax", "ddp", "job", "without_gpu"):
+            self.open(name)
+            unit = 10.0 ** -embedded(PAGES[name])["unit"]["decimals"]
+            rows = self.run_js("return [...document.querySelectorAll('table.budget')[0].querySelectorAll('tbody tr')].map(r => [r.className, r.cells[0].textContent, r.cells[1].textContent])")
+            groups = [number(row[2]) for row in rows if row[0] == "group"]
+            self.assert_adds_up(groups, number(rows[-1][2]), unit, name)
+            for at, (kind, title, ms) in enumerate(rows):
+                below = "" if kind == "group" else "place"
+                if kind not in ("group", ""):
+                    continue
+                inside = []
+                for other, _, other_ms in rows[at + 1 :]:
+                    if other in ("group", "sum") or (below == "place" and other != "place"):
+                        break
+                    if other == below:
+                        inside.append(number(other_ms))
+                if inside:
+                    self.assert_adds_up(inside, number(ms), unit, (name, title))
+
+    def assert_the_program_adds_up(self, name):
+        unit = 10.0 ** -embedded(PAGES[name])["unit"]["decimals"]
+        rows = [(depth, title, number(ms)) for depth, title, ms in self.run_js(
+            "return [...document.querySelectorAll('.tree-table tbody tr')].map(r => [parseInt(r.cells[0].style.paddingLeft.match(/\\d+/)?.[0] ?? 0),"
+            " r.cells[0].textContent, r.cells[1].textContent])")]  # fmt: skip
+        top = [ms for depth, _, ms in rows if depth == 0]
+        self.assert_adds_up(top, embedded(PAGES[name])["views"]["where"]["busy_ns"] / 1e6, unit, name)
+        checked = 0
+        for at, (depth, title, ms) in enumerate(rows[:350]):
+            inside = []
+            for other, _, other_ms in rows[at + 1 :]:
+                if other <= depth:
+                    break
+                if other == depth + 1:
+                    inside.append(other_ms)
+            if inside:
+                checked += 1
+                self.assert_adds_up(inside, ms, unit, (name, title))
+        self.assertGreater(checked, 2)
+
+    def test_of_the_parts_of_the_program(self):
+        for name in ("gpt", "jax", "ddp"):
+            self.open(name, "#where?by=gpu")
+            for press in ("largest", "all"):
+                self.run_js("[...document.querySelectorAll('#where .switch button')].find(b => b.textContent === $0).click()", press)
+                self.assert_the_program_adds_up(name)
+
+    def test_a_row_that_is_missing_is_found(self):
+        self.open("gpt", "#where?by=gpu")
+        self.assert_the_program_adds_up("gpt")
+        self.run_js("document.querySelectorAll('.tree-table tbody tr')[3].remove()")
+        with self.assertRaises(AssertionError):
+            self.assert_the_program_adds_up("gpt")
+
+
+class Words(PageTest):
+    """What a fresh reader stumbled over."""
+
+    def test_an_address_that_the_page_has_not_is_said(self):
+        self.open("gpt", "#ranks")
+        self.assertIn("no view “ranks”", self.text("#no-view"))
+        self.assertEqual(self.run_js("return scrollY"), 0)
+        self.assertIn("ranks", self.text("#live"))
+        self.run_js("location.hash = '#steps'")
+        self.wait("!document.getElementById('no-view')")
+        self.run_js("location.hash = '#term-3'")
+        self.assertIsNone(self.text("#no-view"))
+        self.open("job", "#ranks")
+        self.assertIsNone(self.text("#no-view"))
+        self.wait("Math.abs(document.querySelector('#ranks').getBoundingClientRect().top) < 200")
+
+    def test_each_of_several_places_keeps_what_to_try(self):
+        (first, *_) = embedded(PAGES["gpt"])["views"]["findings"]["list"]
+        place = first["places"][0]
+        two = [{**first, "rule": "host_code", "brief": brief, "title": title, "place_count": 1, "places": [{**place, "place": title}]}
+               for brief, title in (("foreach=True", "optimizer/AdamW.step"), ("move it out", "clip_grad"))]  # fmt: skip
+        findings = {**embedded(PAGES["gpt"])["views"]["findings"], "list": two, "sets": [[1, 1000], [2, 1000], [3, 2000]]}
+        name = self.page_with_findings(findings)
+        self.open(name)
+        block = self.text(".finding")
+        for word in ("Try: foreach=True", "Try: move it out"):
+            self.assertEqual(block.count(word), 1, block)
+        self.assertLess(block.index("optimizer/AdamW.step"), block.index("foreach=True"))
+        self.assertLess(block.index("foreach=True"), block.index("clip_grad"))
+        self.assertLess(block.index("clip_grad"), block.index("move it out"))
+
+    def page_with_findings(self, findings):
+        """Findings have no section of their own."""
+        text = PAGES["gpt"].read_text(encoding="utf-8")
+        results = embedded(PAGES["gpt"])
+        results["views"]["findings"] = findings
+        content = json.dumps(results).replace("<", "\\u003c")
+        text = re.sub(r'<script type="[^"]*" id="results".*?</script>',
+                      lambda _: f'<script type="application/json" id="results">{content}</script>', text, count=1, flags=re.S)  # fmt: skip
+        PAGES["two findings"] = out = pathlib.Path(FOLDER.name) / "two-findings.html"
+        out.write_text(text, encoding="utf-8")
+        return "two findings"
+
+    def test_a_step_without_a_gpu_speaks_of_none(self):
+        self.open("without_gpu", "#timeline")
+        section = self.text("#timeline")
+        for word in ("kernel", "GPU", "gaps"):
+            self.assertNotIn(word, section)
+        # The whole step above the lanes is not empty.
+        drawn = self.run_js("const c = document.querySelector('.timeline-wrap canvas'); const p = c.getContext('2d'); const ground = p.getImageData(c.width - 2, c.height - 2, 1, 1).data.join();"
+                            "const row = p.getImageData(140, 5, c.width - 150, 1).data; let other = 0; for (let i = 0; i < row.length; i += 4) if (row.slice(i, i + 4).join() !== ground) ++other; return other / (c.width - 150)")  # fmt: skip
+        self.assertGreater(drawn, 0.5)
+
+    def test_a_phase_has_one_colour_and_the_legend_no_two_alike(self):
+        self.open("jax")
+        legend = ("return [...document.querySelectorAll($0)].map(e => [e.textContent, getComputedStyle(e.querySelector('.swatch')).backgroundColor])")
+        kernels = self.run_js(legend, "#kernels [data-legend=phases] > span")
+        self.assertGreater(len(kernels), 2)
+        self.assertEqual(len({colour for _, colour in kernels}), len(kernels), kernels)
+        colours = {name: colour for names, colour in kernels for name in names.split(", ")}
+        where = dict(self.run_js(legend, "#where .legend > span"))
+        shared = [name for name in where if name in colours]
+        self.assertIn("forward + backward", shared)
+        for name in shared:
+            self.assertEqual(where[name], colours[name], name)
+        strip = self.run_js("const c = [...document.querySelectorAll('.icicle .cell')].find(c => c.getAttribute('aria-label').startsWith('forward + backward, '));"
+                            "return [...c.querySelectorAll('rect')].filter(r => r.getAttribute('height') === '5' && Number(r.getAttribute('width')) > 1).map(r => getComputedStyle(r).fill)")  # fmt: skip
+        self.assertEqual(strip, [colours["forward + backward"]])
+
+    def test_causes_are_other_ones_only_beside_some(self):
+        self.open("jax")
+        self.assertEqual(embedded(PAGES["jax"])["views"]["findings"]["list"], [])
+        summaries = self.texts("#answer .findings summary")
+        self.assertTrue(any(re.match(r"\d+ causes were looked for", text) for text in summaries), summaries)
+        self.open("gpt")
+        self.assertTrue(any(re.match(r"\d+ other causes were", text) for text in self.texts("#answer .findings summary")))
+
+    def test_a_telephone_shows_whole_words(self):
+        for name in ("gpt", "job", "jax"):
+            self.open(name, width=390)
+            texts = self.run_js("return [...document.querySelectorAll('#answer-bars text')].map(t => [t.textContent, t.getBoundingClientRect().right])")
+            self.assertFalse([text for text, _ in texts if "…" in text], texts)
+            self.assertLessEqual(max(right for _, right in texts), 391)
+            self.assertIn("mean " , " ".join(text for text, _ in texts))
+            # Places are cut at their end, and never in a word's middle by a letter that the text has not.
+            self.assertEqual([text for text in self.texts(".budget .in") if "…" in text], [])
+
+    def test_suffixes_of_kernels_are_explained(self):
+        self.open("gpt")
+        self.assertTrue(any(" · " in text for text in self.texts(".kernel-table button.mono")))
+        self.assertIn("Behind “·”", self.text("#kernels"))
+        self.assertIn("kinds of kernels", self.text("#kernels .classes"))
+
+
+class Ranks(PageTest):
+    """A job of four ranks, of which rank 2 is late in each step (tests/cli/ranks_test.py)."""
+
+    def cell(self, rank, column):
+        return self.run_js("const c = document.querySelector('.rank-map canvas'); const m = JSON.parse($0);"
+                           "const left = m.left, room = m.room; const r = c.width / c.clientWidth;"
+                           "return Array.from(c.getContext('2d').getImageData((left + (m.column + 0.5) * room / m.columns) * r, (m.rank + 0.5) * 24 * r, 1, 1).data.slice(0, 3))",
+                           json.dumps({**self.room(), "rank": rank, "column": column}))  # fmt: skip
+
+    def room(self):
+        """Where the cells are: the frame of the picked rank goes around them."""
+        columns = len(embedded(PAGES["late"])["views"]["ranks"]["map"]["number"])
+        width = self.run_js("return document.querySelector('.rank-map').clientWidth")
+        left = self.run_js("const p = document.createElement('canvas').getContext('2d'); p.font = '12px ' + getComputedStyle(document.body).fontFamily; return p.measureText('rank 0').width") + 12
+        return {"left": left, "room": width - left - (0 if width < 620 else 96), "columns": columns}
+
+    def test_the_late_rank_is_seen_in_both_themes(self):
+        self.open("late", "#ranks")
+        for _ in range(2):
+            late, others = self.cell(2, 3), [self.cell(rank, 3) for rank in (0, 1, 3)]
+            self.assertEqual(others[0], others[1])
+            self.assertEqual(others[0], others[2])
+            self.assertGreater(sum(abs(a - b) for a, b in zip(late, others[0])), 150)
+            self.window.click("#theme")
+        self.assertEqual(self.texts("#ranks .rank-table tbody th")[0], "rank 2")
+        self.assertIn("Rank 2 holds the job up", self.text("#ranks h2"))
+        self.assert_quiet()
+
+    def test_keys_move_among_ranks_and_steps(self):
+        self.open("late")
+        view = embedded(PAGES["late"])["views"]["ranks"]
+        late = view["map"]["rows"][2][0] / 1e6
+        self.assertIn("Rank 2 reaches its collectives", self.text(".rank-say"))
+        self.run_js("document.querySelector('.rank-map').focus()")
+        self.window.press("Home")
+        self.assertEqual(self.address(), f"#ranks=2:{view['map']['number'][0]}")
+        self.assertIn(f"Rank 2 reaches the collectives of step {view['map']['number'][0]} {late:.3f} ms after", self.text(".rank-say"))
+        self.window.press("ArrowRight", "ArrowUp")
+        self.assertEqual(self.address(), f"#ranks=1:{view['map']['number'][1]}")
+        self.assertIn("Rank 1 is not late", self.text(".rank-say"))
+        self.window.press("Escape")
+        self.assertEqual(self.address(), "#ranks=1")
+        self.assertEqual(self.texts("#ranks .rank-table tr.is-chosen th"), ["rank 1"])
+        self.open("late", "#ranks=3")
+        self.assertIn("Rank 3 ", self.text(".rank-say"))
+
+    def test_who_waits_for_whom(self):
+        self.open("late")
+        rows = self.run_js("return [...document.querySelectorAll('.wait-table tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+        self.assertEqual([row[0] for row in rows], ["rank 0", "rank 1", "rank 2", "rank 3"])
+        for rank in (0, 1, 3):
+            # The late rank is so much later in one layer of two; other lengths differ by 9 µs at most.
+            self.assertAlmostEqual(float(rows[rank][3]), ranks_test.LATE / 1000, delta=0.03)
+        self.assertEqual([row[1:5][rank] for rank, row in enumerate(rows)], [""] * 4)
+
+    def test_tables_sort(self):
+        self.open("late")
+        self.window.click(".rank-table button[data-sort='rank']")
+        self.assertEqual(self.texts("#ranks .rank-table tbody th"), ["rank 0", "rank 1", "rank 2", "rank 3"])
+        self.window.click(".rank-table button[data-sort='wait']")
+        waits = [float(text) for text in self.run_js("return [...document.querySelectorAll('.rank-table tbody tr')].map(r => r.cells[6].textContent)")]
+        self.assertEqual(waits, sorted(waits, reverse=True))
+
+    def test_of_a_thousand_ranks(self):
+        view = embedded(PAGES["late"])["views"]["ranks"]
+        count, rows, steps = 1024, 128, 240
+        columns = {key: [0] * count for key in ("step_ns", "excess_ns", "gain_ns", "error_ns", "late_ns", "wait_ns", "compute_ns", "last")}
+        many = {**view, "names": [f"rank {i}" for i in range(count)], "hosts": 128, "clock_error_ns": 0, "shown": 611,
+                "ranks": {**columns, "rank": [611, *range(611), *range(612, count)], "host": ["node"] * count, "collectives": [8] * count},
+                "map": {"per_row": 8, "per_column": 4, "number": [4 * i for i in range(steps)],
+                        "rows": [[2_000_000 if row == 76 else 1000 * (i % 7) for i in range(steps)] for row in range(rows)]}}  # fmt: skip
+        del many["waits_ns"]
+        many["ranks"]["late_ns"][0] = 2_000_000
+        name = page_with("late", {"ranks": many})
+        for width in (1440, 390):
+            self.open(name, width=width)
+            self.assertLessEqual(self.sideways(), 0)
+            self.assertEqual(len(self.texts(".rank-table tbody tr")), 10)
+            self.assertIn("The latest of rank 608 … 615", self.text(".rank-say"))
+            self.window.click("#ranks .more button")
+            self.assertEqual(len(self.texts(".rank-table tbody tr")), count)
+            self.assertLess(self.run_js("return document.querySelector('.rank-map').offsetHeight"), 600)
+        self.assert_quiet()
+
+
 class Readers(PageTest):
     def test_axe_finds_nothing_serious(self):
-        for name in ("gpt", "ddp", "job", "without_gpu"):
+        for name in ("gpt", "ddp", "job", "late", "without_gpu"):
             self.open(name)
             for theme in ("light", "dark"):
                 self.run_js("for (const d of document.querySelectorAll('details')) d.open = true; document.querySelector('.kernel-table tbody button')?.click()")

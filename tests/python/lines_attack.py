@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A random program that makes CUDA calls, for lines_attack_test.py: it recurses, raises, forks, starts threads and ends at
-a random moment. All that it prints follows from its seed.
+"""Random programs that make CUDA calls, for lines_attack_test.py: they recurse, raise, fork, start threads and end at a
+random moment. All that they print follows from their seeds. One process runs several, one after another, since the start
+of an interpreter takes longer than a program; the last one ends the process.
 
-Usage: lines_attack.py SEED   with FAKE_CUDA in the environment
+Usage: lines_attack.py SEED [COUNT]   with FAKE_CUDA in the environment
 """
 import asyncio
 import ctypes
@@ -13,8 +14,6 @@ import sys
 import threading
 
 cuda = ctypes.CDLL(os.environ["FAKE_CUDA"])
-seed = int(sys.argv[1])
-chance = random.Random(seed)
 sys.setrecursionlimit(300)
 
 
@@ -93,16 +92,17 @@ def thread(chance):
 
 
 def fork(chance):
-    """The child prints nothing, since its end is another's."""
+    """The child prints nothing, since its end is another's. It makes no calls: what another thread, of the simulated GPU
+    or its driver, had locked stays locked in the child, with and without a profiler. As it ends, its frames are freed."""
     sys.stdout.flush()
+    status = chance.randrange(3)
     child = os.fork()
     if child == 0:
         try:
-            for _ in range(3):
-                call(chance)
+            globals()["call"] = lambda chance: None
             to_the_limit(chance)
         finally:
-            os._exit(chance.randrange(3))
+            os._exit(status)
     return os.waitpid(child, 0)[1] >> 8
 
 
@@ -132,18 +132,33 @@ def action(chance):
         print(ACTIONS.index(act), result)
 
 
-for _ in range(chance.randrange(2, 12)):
-    action(chance)
-kept = Dying(chance)
-kept.itself = kept
-end = chance.randrange(5)
-if end == 0:
-    threading.Thread(target=lambda: [call(random.Random(seed)) for _ in range(10_000)], daemon=True).start()
-if end == 1:
-    sys.stdout.flush()
-    os._exit(7)
-if end == 2:
-    raise SystemExit(9)
-if end == 3:
-    raise LookupError(seed)
-print("end")
+def program(seed, may_end_process):
+    chance = random.Random(seed)
+    for _ in range(chance.randrange(2, 12)):
+        action(chance)
+    kept = Dying(chance)
+    kept.itself = kept
+    end = chance.randrange(5)
+    if end == 0:
+        other = threading.Thread(target=lambda: [call(random.Random(seed)) for _ in range(10_000 if may_end_process else 20)],
+                                 daemon=True)
+        other.start()
+        if not may_end_process:
+            other.join()  # a later program's fork() would leave what it has locked locked for ever
+    if end == 1 and may_end_process:
+        sys.stdout.flush()
+        os._exit(7)
+    if end == 2:
+        raise SystemExit(9)
+    if end == 3:
+        raise LookupError(seed)
+    print("end")
+
+
+first, count = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+for number in range(first, first + count - 1):
+    try:
+        program(number, False)
+    except (LookupError, SystemExit) as failure:
+        print(type(failure).__name__, failure)
+program(first + count - 1, True)

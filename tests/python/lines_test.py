@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -24,6 +25,7 @@ PROF = ""
 CASES = HERE / "lines_cases.py"
 NAMES, RECORDS, CODE_LINE = 2, 5, 18
 LIBRARY = 0x80
+MINORS = (10, 11, 12, 13, 14)  # of Python 3, whose lines are known
 
 Frame = collections.namedtuple("Frame", "function file line index is_library")
 Stack = collections.namedtuple("Stack", "role depth frames")
@@ -33,11 +35,18 @@ def pythons():
     """The newest of each version whose lines are known, by version."""
     root = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     found = {}
-    for minor in (10, 11, 12, 13):
-        for python in sorted(glob.glob(f"{root}/versions/3.{minor}.*/bin/python3.{minor}")):
-            found[minor] = python
+    for minor in MINORS:
+        of_minor = glob.glob(f"{root}/versions/3.{minor}.*/bin/python3.{minor}")
+        if of_minor:
+            found[minor] = max(of_minor, key=lambda path: [int(part) for part in re.findall(r"\d+", path)])
     found.setdefault(sys.version_info.minor, sys.executable)
     return found
+
+
+def say_what_is_missing():
+    missing = [f"3.{minor}" for minor in MINORS if minor not in pythons()]
+    if missing:
+        print("SKIPPED, for the machine has none: Python " + ", ".join(missing), file=sys.stderr)
 
 
 def stacks_of(capture):
@@ -217,4 +226,5 @@ class Lines(unittest.TestCase):
 
 if __name__ == "__main__":
     PROF = sys.argv.pop(1)
+    say_what_is_missing()
     unittest.main()

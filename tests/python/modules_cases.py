@@ -3,6 +3,7 @@
 import sys
 import time
 
+import forked_cases
 import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -212,8 +213,15 @@ def compiled():
     train(torch.compile(Net(), backend="aot_eager"))
 
 
+def run(case):
+    torch.manual_seed(0)
+    globals()[case]()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    torch.manual_seed(0)
-    globals()[sys.argv[1]]()
+    if sys.argv[1] == "--forked":
+        forked_cases.serve(sys.argv[2], run)
+    else:
+        run(sys.argv[1])
     sys.exit(3)

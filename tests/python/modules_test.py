@@ -31,10 +31,21 @@ class Modules(Phases):
         return self.run_command([phases_test.PROF, "report", "--report", "modules", *options, str(capture)]).stdout
 
     def rows(self, case, *options):
-        self.run_program("modules_cases.py", [case], "--export", "none", *(options or ["--modules"]))
-        self.assertEqual(self.printed, [])
+        if options:
+            self.run_program("modules_cases.py", [case], "--export", "none", *options)
+            self.assertEqual(self.printed, [])
+        else:
+            self.run_in_child(case)
         report = json.loads(self.report("--format", "json", "--no-fold"))
         return {row["path"]: row for row in report["rows"]}
+
+    def run_in_child(self, case):
+        command = (phases_test.PYTHON, str(HERE / "modules_cases.py"))
+        bare = self.run_forked(case, *command)
+        done = self.run_forked(case, phases_test.PROF, "run", "-o", "captures", "--export", "none", "--modules", "--", *command)
+        self.assertEqual((done.returncode, done.stdout), (3, bare.stdout), done.stderr)
+        self.assertEqual(bare.returncode, 3, bare.stderr)
+        self.assertNotIn("libprof: ", done.stderr)
 
     def calls(self, rows):
         return {path: row["calls"] for path, row in rows.items() if row["calls"]}

@@ -127,6 +127,25 @@ class NativeLines(unittest.TestCase):
         (only / "addr2line").unlink()
         self.assertFalse(any(".cpp" in row["line"] for row in self.rows(capture, PATH=str(only))))
 
+    def test_the_symbolizer_runs_for_debug_information_alone(self):
+        """A program of its name that says that it ran."""
+        only = self.folder / "telling"
+        only.mkdir()
+        told = only / "ran"
+        symbolizer = only / "llvm-symbolizer"
+        symbolizer.write_text(f"#!/bin/sh\n: > {told}\n", encoding="utf-8")
+        symbolizer.chmod(0o755)
+
+        def runs_for(capture):
+            told.unlink(missing_ok=True)
+            self.rows(capture, PATH=str(only))
+            return told.exists()
+
+        self.assertTrue(runs_for(self.capture("plain", "two_flaws")))
+        self.assertFalse(runs_for(self.capture("no_debug", "two_flaws")))
+        self.assertFalse(runs_for(self.capture("plain", "two_flaws", PROF_LINES="off")))
+        self.assertFalse(runs_for(HERE.parent.parent / "examples" / "captures" / "h200_train.prof"))
+
     def test_the_trace_has_stacks(self):
         capture = self.capture("plain", "two_flaws")
         trace = self.folder / "trace.json"

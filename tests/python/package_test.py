@@ -602,7 +602,7 @@ class Guide(Package):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, r"(?m)^forward +1 ")
         blocks = re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S)
-        self.assertEqual(len(blocks), 6)
+        self.assertEqual(len(blocks), 7)
         (self.folder / "run.prof").write_bytes(CAPTURE.read_bytes())
         code = "\n".join(blocks[:4]) + """
 import asyncio

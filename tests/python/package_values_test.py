@@ -18,6 +18,9 @@ import unittest
 from clean_environment import clean_environment
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/cli"))
+from torch_trace import TorchTrace  # noqa: E402
+
 CAPTURE = ROOT / "examples/captures/h200_trainer.prof"
 PROF = PACKAGE = ""
 
@@ -56,6 +59,46 @@ class Values(unittest.TestCase):
 
     def command(self, *arguments):
         return subprocess.run([PROF, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+class Lines(Values):
+    def test_lines_of_the_program(self):
+        """A trace with a wait of 768 us a step in compute() of loss.py, as objects, JSON and a data frame; and in the
+        findings' places."""
+        trace = TorchTrace()
+        for number in range(12):
+            at = 1000 + 2000 * number
+            trace.step(number, at, at + 2000)
+            trace.row("python_function", "loss.py(20): compute", at + 100, at + 1200)
+            trace.kernel(at + 120, at + 1000, at + 100)
+            trace.call("cudaStreamSynchronize", at + 262, at + 1030)
+            trace.kernel(at + 1210, at + 1990, at + 1205)
+        path = trace.write(self.folder / "trace.json")
+        found = self.python("""
+try:
+    import pandas
+except ImportError:
+    pandas = None
+with libprof.load(os.environ["TRACE"]) as capture:
+    lines, places = capture.report("lines"), capture.report("diagnose_places")
+    frame = lines.to_pandas() if pandas else None
+    waits = None if frame is None else frame[(frame["line"] == "loss.py") & (frame["cause"] == "waiting")]
+    print(json.dumps({"rows": lines.to_dicts(), "json": json.loads(lines.render("json"))["rows"], "places": places.to_dicts(),
+                      "diagnosis": json.loads(capture.report("diagnose").render("json")),
+                      "frame": None if frame is None else [len(frame), waits["cost_ns"].tolist(), waits["count"].tolist()]}))""",
+                            TRACE=str(path))  # fmt: skip
+        (row,) = (row for row in found["rows"] if (row["line"], row["cause"]) == ("loss.py", "waiting"))
+        self.assertEqual((row["cost_ns"], row["count"], row["longest_ns"], row["code"]),
+                         (768000, 1, 768000, "compute (from line 20)"))
+        self.assertIn("loss.py compute (from line 20)", row["stack"])
+        self.assertEqual(found["rows"], found["json"])
+        self.assertEqual(found["rows"], json.loads(self.command("report", "--report", "lines", "--format", "json", str(path)))["rows"])
+        if found["frame"] is not None:
+            self.assertEqual(found["frame"], [len(found["rows"]), [768000], [1]])
+        (place,) = (place for place in found["places"] if place["rule"] == "synchronization")
+        self.assertEqual((place["line"], place["code"]), ("loss.py", "compute (from line 20)"))
+        (finding,) = (each for each in found["diagnosis"]["rows"] if each["rule"] == "synchronization")
+        self.assertEqual([(each["line"], each["code"]) for each in finding["places"]], [("loss.py", "compute (from line 20)")])
 
 
 class Copies(Values):
@@ -305,6 +348,38 @@ print(json.dumps([[os.path.basename(page), os.path.basename(job)], shown[:29], "
                                  ["InvalidArgument", "InvalidArgument", "Failed", "Failed"], False])
         self.command("report", CAPTURE, "--html", self.folder / "wanted.html")
         self.assertEqual(*((self.folder / name).read_bytes() for name in ("own.html", "wanted.html")))
+
+    def test_comparisons_are_those_of_the_command(self):
+        found = self.python("""
+capture = libprof.load(FILE)
+made = libprof.diff(capture, FILE, margin=0.5)
+gated = libprof.diff(FILE, FILE, fail_over=["2%", "gpu=1"])
+failures = [raised(lambda: libprof.diff(FILE, FILE, color="always")), raised(lambda: libprof.diff(FILE, FILE, fail_over="x")),
+            raised(lambda: libprof.diff(FILE, "nowhere.prof"))]
+print(json.dumps([made.verdict, made.gate, made.step["change"], gated.gate, [row["limit"] for row in gated.tables["diff_gate"]],
+                  [type(each).__name__ for each in failures], made.tables, str(made)]))""")
+        *values, tables, text = found
+        self.assertEqual(values, ["do not differ", None, 0, "inconclusive", ["2%", "gpu=1"],
+                                  ["InvalidArgument", "InvalidArgument", "Failed"]])
+        expected = json.loads(self.command("diff", "--format", "json", "--margin", "0.5", CAPTURE, CAPTURE))
+        self.assertEqual(tables, {document["report"]: document["rows"] for document in expected})
+        self.assertIn("these two do not differ measurably", text)
+
+    def test_baselines_and_pages_of_comparisons(self):
+        found = self.python("""
+capture = libprof.load(FILE)
+kept = libprof.baseline([capture, FILE], "kept.json", any_host=True)  # one run id, so that it is one run
+made = libprof.diff("kept.json", FILE, fail_over="50%")
+page = made.to_html("difference.html")
+failures = [raised(lambda: libprof.baseline(FILE, "kept.json", margin=2)), raised(lambda: libprof.baseline("nowhere.prof", "x.json")),
+            raised(lambda: libprof.baseline(FILE, "x.txt"))]
+print(json.dumps([os.path.basename(kept), made.step["base_runs"], [row["side"] for row in made.tables["diff_runs"]], made.gate, os.path.basename(page),
+                  [type(each).__name__ for each in failures]]))""")
+        self.assertEqual(found, ["kept.json", 1, ["base", "new"], "inconclusive", "difference.html",
+                                 ["InvalidArgument", "Failed", "InvalidArgument"]])
+        kept = json.loads((self.folder / "kept.json").read_text())
+        self.assertNotIn("host", kept["machine"])
+        self.assertIn("<h1", (self.folder / "difference.html").read_text(encoding="utf-8"))
 
     def test_reports_are_those_of_the_command(self):
         self.python("""

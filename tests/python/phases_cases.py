@@ -3,12 +3,14 @@
 without: losses to the last bit, what was caught, dynamo's counters.
 
     phases_cases.py CASE...
+    phases_cases.py --forked FOLDER    what the standard input names, each in a child (forked_cases.py)
 """
 import contextlib
 import sys
 import threading
 import time
 
+import forked_cases
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
@@ -502,9 +504,18 @@ def compile(src, target=None, options=None):
         del sys.modules[name]
 
 
+def run(case):
+    print("==", case, flush=True)
+    globals()[case]()
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for case in sys.argv[1:]:
-        print("==", case, flush=True)
-        globals()[case]()
+    if sys.argv[1] == "--forked":
+        with contextlib.suppress(ImportError):  # the first optimizer would import it, in each child
+            import torch._dynamo  # noqa: F401
+        forked_cases.serve(sys.argv[2], run)
+    else:
+        for case in sys.argv[1:]:
+            run(case)
     sys.exit(3)

@@ -7,12 +7,14 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from forked_cases import ForkedCases
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = ""
@@ -21,7 +23,8 @@ VERSION = (3, 12)
 HAS_DYNAMO = True
 OLD_CASES = {"plain", "no_loader", "two_optimizers", "inference", "generator", "exceptions", "lightning", "forked_workers",
              "slow_step", "many_steps"}
-CASES = set(re.findall(r'(?:check|run_case|bare_output)\("(\w+)"', pathlib.Path(__file__).read_text()))
+# These are run in a process of their own; the others in forked children of one process that has imported PyTorch.
+OWN_PROCESS = {"plain", "compiled", "forked_workers", "spawned_workers"}
 
 
 class Phases(unittest.TestCase):
@@ -34,19 +37,33 @@ class Phases(unittest.TestCase):
         self.environment = clean_environment(LD_LIBRARY_PATH=TOOLKIT, PYTHONDONTWRITEBYTECODE="1",
                                              TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
 
-    bare = None  # what the cases print by themselves
+    servers = {}  # of forked children, by their command
+
+    @classmethod
+    def tearDownClass(cls):
+        ends = {command: server.close() for command, server in cls.servers.items()}
+        cls.servers.clear()
+        assert all(status == 3 for status, _ in ends.values()), ends
+
+    def run_forked(self, case, *command):
+        """In a child of a program with this command. The captures that it leaves are moved to this test's."""
+        server = self.servers.get(command)
+        if server is None:
+            server = self.servers[command] = ForkedCases(command, self.environment)
+        found = server.folder / "captures"
+        before = set(found.glob("*"))
+        done = server.run(case)
+        (self.folder / "captures").mkdir(exist_ok=True)
+        for path in set(found.glob("*.prof")) - before:
+            shutil.move(path, self.folder / "captures")
+        return done
 
     def bare_output(self, case):
         if not HAS_DYNAMO and case not in OLD_CASES:
             self.skipTest("a PyTorch before 2")
-        if Phases.bare is None:
-            cases = CASES - (set() if VERSION >= (3, 12) else {"monitored"})
-            cases = cases if HAS_DYNAMO else OLD_CASES
-            done = self.run_command([PYTHON, str(HERE / "phases_cases.py"), *sorted(cases)])
-            self.assertEqual(done.returncode, 3, done.stderr)
-            parts = done.stdout.split("== ")[1:]
-            Phases.bare = {part.split("\n")[0]: "== " + part for part in parts}
-        return Phases.bare[case]
+        done = self.run_forked(case, PYTHON, str(HERE / "phases_cases.py"))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        return done.stdout
 
     def run_command(self, command):
         return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
@@ -63,8 +80,11 @@ class Phases(unittest.TestCase):
     def run_case(self, case, *options, warnings=()):
         """Under prof run: what it prints is to the byte what it prints by itself. The rows of its capture."""
         bare = self.bare_output(case)
-        profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", *options, "--", PYTHON,
-                                     str(HERE / "phases_cases.py"), case])
+        command = [PROF, "run", "-o", "captures", "--export", "none", *options, "--", PYTHON, str(HERE / "phases_cases.py")]
+        if options or case in OWN_PROCESS:
+            profiled = self.run_command([*command, case])
+        else:
+            profiled = self.run_forked(case, *command)
         self.assertEqual((profiled.returncode, profiled.stdout), (3, bare), profiled.stderr)
         lines = [line for line in profiled.stderr.splitlines() if line.startswith("libprof: ")]
         self.assertEqual(len(lines), len(warnings), lines)

@@ -269,6 +269,54 @@ def test_host():
         self.assertIn("assert 1 == 2", text)
         self.assertEqual(len(re.findall(r"^SKIPPED .*libprof: the limits were not checked: ", text, re.M)), 2, text)
 
+    def test_a_baseline(self):
+        """Of three runs of a test: a later one with twice the work in backward fails, and on another machine it is skipped."""
+        code = """
+@pytest.mark.prof(max_gpu_ms=100)
+def test_recorded(): step()
+
+LIMITS = ["gpu=20%", "range:backward=20%"]
+FILE = os.environ.get("BASELINE")
+
+if FILE:
+    @pytest.mark.prof(baseline=FILE, fail_over=LIMITS)
+    def test_same(): step()
+
+    @pytest.mark.prof(baseline=FILE, fail_over=LIMITS)
+    def test_slower():
+        step()
+        with libprof.range("backward"):
+            for _ in range(2):
+                cuda.fake_cuda_launch(b"grad", ctypes.c_uint64(1_000_000), None)
+        cuda.cudaDeviceSynchronize()
+
+    @pytest.mark.prof(baseline=FILE.replace("perf.json", "none.json"), fail_over="2%")
+    def test_no_file(): step()
+
+    @pytest.mark.prof(baseline=FILE)
+    def test_no_limit(): step()
+
+    @pytest.mark.prof(baseline=FILE.replace("perf.json", "other.json"), fail_over="gpu=20%")
+    def test_other_machine(): step()
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            for _ in range(3):
+                found, text = self.run_tests(code, f"--prof-captures={folder}")
+                self.assertEqual(found, {"test_recorded": "PASSED"}, text)
+            (kept,) = pathlib.Path(folder).iterdir()
+            self.assertEqual((kept.name, len(list(kept.glob("*.prof")))), ("test_it.py_test_recorded", 3))
+            place = pathlib.Path(folder) / "perf.json"
+            subprocess.run([sys.executable, "-c", "import libprof, sys; libprof.baseline(*sys.argv[1:])", kept, place], check=True,
+                           timeout=100, env={**os.environ, "PYTHONPATH": PACKAGE})  # fmt: skip
+            place.with_name("other.json").write_text(re.sub(r'"machine": \{[^}]*\}', '"machine": {"GPU": "another"}', place.read_text()))
+            found, text = self.run_tests(code, BASELINE=str(place))
+        self.assertEqual(found, {"test_recorded": "PASSED", "test_same": "PASSED", "test_slower": "FAILED",
+                                 "test_no_file": "FAILED", "test_no_limit": "FAILED"}, text)  # fmt: skip
+        self.assertIn("range:backward=20%: fails, +100.0 %", text)
+        self.assertIn("none.json", text)
+        self.assertIn("takes baseline and fail_over together", text)
+        self.assertRegex(text, r"SKIPPED .*libprof: gpu=20%: inconclusive.*another machine")
+
     def test_a_wrong_marker_is_an_error(self):
         found, text = self.run_tests("""
 @pytest.mark.prof(max_ms=1)
@@ -278,7 +326,7 @@ def test_keyword(): step()
 def test_option(): step()
 """)
         self.assertEqual(found, {"test_keyword": "FAILED", "test_option": "FAILED"}, text)
-        self.assertIn("pytest.mark.prof takes the keywords max_gpu_ms, max_gpu_ops, max_host_ms, options, ranges, not max_ms", text.replace("'", ""))
+        self.assertIn("pytest.mark.prof takes the keywords baseline, fail_over, max_gpu_ms, max_gpu_ops, max_host_ms, options, ranges, not max_ms", text.replace("'", ""))
         self.assertIn("colour", text)
 
 

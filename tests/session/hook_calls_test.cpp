@@ -23,6 +23,7 @@ TEST_P(HookCalls, AreNoneThatMayWait) {
                                                {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
                                                {"PROF_RINGS", scratch.path},
                                                {"PROF_EXPORT", "none"},
+                                               {"PROF_ALLOCATIONS", "on"},
                                                {"PROF_API_CALLS", GetParam()},
                                                {"FAKE_GPU_CLOCK", "virtual"},
                                                {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
@@ -50,6 +51,7 @@ TEST_P(HookCalls, AreNoneThatMayWait) {
     EXPECT_EQ(data.windows.size(), 2U);
     EXPECT_GT(data.ops.size(), 3U * 2 * 12'000);
     EXPECT_GT(data.ranges.size(), 3U * 2 * 10);
+    EXPECT_EQ(data.memory.size(), 3U * 2 * (8 * 2 + 2 + 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, HookCalls, testing::Values("driver", "runtime"),

@@ -23,6 +23,7 @@
 
 #include "fakes/cuda/fake_cuda.h"
 #include "fakes/fake_gpu.h"
+#include "fakes/torch/fake_c10.h"
 #include "hooks/module_image.hpp"
 #include "hooks/nvtx_event.hpp"
 #include "session/outward_calls.hpp"
@@ -152,6 +153,14 @@ void use_memory(cudaStream_t stream) {
     (void)cudaFree(device);
 }
 
+void use_allocator() {
+    std::array<std::uint64_t, 8> blocks{};
+    for (std::uint64_t& block : blocks) block = fake_c10_allocate(5'000'000, 0);
+    for (const std::uint64_t block : blocks) fake_c10_free(block, 0);
+    fake_c10_free(fake_c10_allocate(std::size_t{3} << 40, 1), 1);
+    (void)fake_c10_allocate(std::size_t{1} << 62, 1);
+}
+
 void use_graphs(cudaStream_t stream) {
     cudaGraph_t inner = nullptr;
     cudaGraph_t outer = nullptr;
@@ -213,6 +222,7 @@ public:
             part("streams and events", [&] { order_streams(streams_, event_); });
             part("new streams", [] { make_streams(); });
             part("memory", [&] { use_memory(streams_.front()); });
+            part("allocator", [] { use_allocator(); });
             part("graphs", [&] { use_graphs(streams_.front()); });
             part("modules", [] { load_module(); });
             part("buffers", [&] { fill_buffers(streams_.front()); });
@@ -230,6 +240,7 @@ private:
 int main() {
     Dl_info library{};
     if (dladdr(reinterpret_cast<void*>(&prof_start), &library) == 0) return 1;
+    fake_c10_set_limit(std::size_t{1} << 60, 1);
     program all;
     all.run(false);  // each thread's first records
     expect(prof_sync() == PROF_OK, "the capture is made");

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
@@ -73,7 +74,13 @@ void fork_here(const std::function<void()>& in_child, int status) {
     (void)std::fflush(stdout);
 }
 
-void print_threads_at_exit() { std::printf("%ld threads at exit\n", thread_count()); }
+// A thread that was joined is in the kernel's list until it has been scheduled once more.
+void print_threads_at_exit() {
+    constexpr timespec pause{0, 1'000'000};
+    constexpr int most_checks = 10'000;
+    for (int i = 0; i < most_checks && thread_count() != 1; ++i) (void)nanosleep(&pause, nullptr);
+    std::printf("%ld threads at exit\n", thread_count());
+}
 
 // --- scenes ----------------------------------------------------------------------------------------------------------
 

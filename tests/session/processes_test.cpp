@@ -74,17 +74,17 @@ TEST_F(Processes, AreNotDisturbedByChildrenWithoutForkHandlers) {
 
 TEST_F(Processes, MayForkWhileTheirThreadsLaunch) {
     EXPECT_EQ(same_with_and_without("forks_among_threads", exited(3)), "");
-    std::size_t whole_children = 0;
+    std::size_t children_that_exited = 0;
     timeline data;
     for (timeline& found : captured(1 + 30)) {
         if (!found.properties.contains("forked_from")) {
             data = std::move(found);
-        } else if (found.quality.ended) {
-            EXPECT_EQ(found.ranges.size(), 1U);
-            ++whole_children;
+            continue;
         }
+        EXPECT_EQ(found.ranges.size(), 1U);
+        if (found.quality.ended) ++children_that_exited;
     }
-    EXPECT_EQ(whole_children, 10U) << "those that exited";
+    EXPECT_EQ(children_that_exited, 10U);
     EXPECT_TRUE(data.quality.ended);
     if (!data.quality.dropped.empty()) return;  // the drain thread did not get its turn
     EXPECT_GT(data.ops.size(), 1U * kernels_a_step);

@@ -310,6 +310,50 @@ TEST_F(Kineto, TransfersHaveTheirKinds) {
     EXPECT_THAT(data.quality.damage, ElementsAre(HasSubstr("no CUDA calls, so the work is in no range")));
 }
 
+// As torch.profiler writes them, and as libprof does.
+TEST_F(Kineto, CollectivesAreThoseOfTheirKernels) {
+    const auto with = [](std::string event, const std::string& more) {
+        return event.insert(event.size() - 2, ", " + more);
+    };
+    const timeline data = load(
+        trace({host("cuda_runtime", "cudaLaunchKernel", "1000", "2", called(1)),
+               host("cuda_runtime", "cudaLaunchKernel", "1010", "2", called(2)),
+               host("cuda_runtime", "cudaLaunchKernel", "1020", "2", called(3)),
+               host("cuda_runtime", "cudaLaunchKernel", "1030", "2", called(4)),
+               with(kernel("ncclDevKernel_AllReduce", "1100", "5", 1),
+                    R"("Collective name": "allreduce", "In msg nelems": 100, "Out msg nelems": 100, "Group size": 4,
+                 "dtype": "BFloat16", "Process Group Name": "0", "Process Group Description": "default_pg",
+                 "Process Group Ranks": "[0, 1, 2, 3]", "Seq": 17)"),
+               with(kernel("ncclDevKernel_ReduceScatter", "1110", "5", 2),
+                    R"("Collective name": "_reduce_scatter_base", "In msg nelems": 400, "Out msg nelems": 100,
+                 "Group size": 4, "dtype": "Float", "Process Group Name": "0")"),
+               with(kernel("ncclDevKernel_SendRecv", "1120", "5", 3),
+                    R"("Collective name": "send", "In msg nelems": 8, "Dst Rank": 3, "dtype": "Long",
+                 "Process Group Name": "pp", "communicator": "ab12", "Rank": 1, "Seq": 0)"),
+               kernel("own", "1130", "5", 4)}));
+    ASSERT_EQ(data.collectives.size(), 3U);
+    const collective_call& first = data.collectives[0];
+    EXPECT_EQ(first.function, collective_function::all_reduce);
+    EXPECT_EQ(first.bytes, 200U);
+    EXPECT_EQ(first.sequence, 17U);
+    EXPECT_EQ(first.source, collective_source::kineto);
+    EXPECT_EQ(data.kernel_symbol(data.ops[first.op]), "ncclDevKernel_AllReduce");
+    EXPECT_EQ(data.api_calls[first.call].start_ns, first.time_ns);
+    const collective_call& second = data.collectives[1];
+    EXPECT_EQ(second.function, collective_function::reduce_scatter);
+    EXPECT_EQ(second.bytes, 400U);
+    EXPECT_EQ(second.sequence, no_sequence);
+    EXPECT_EQ(second.communicator, first.communicator);
+    const collective_call& third = data.collectives[2];
+    EXPECT_EQ(third.peer, 3);
+    EXPECT_EQ(third.source, collective_source::plugin);
+    ASSERT_EQ(data.communicators.size(), 2U);
+    EXPECT_EQ(data.communicators[0].name, "0");
+    EXPECT_EQ(data.communicators[0].ranks, 4U);
+    EXPECT_EQ(data.communicators[1].id, 0xAB12U);
+    EXPECT_EQ(data.communicators[1].rank, 1U);
+}
+
 TEST_F(Kineto, OddEventsAreDefined) {
     const timeline data =
         load(trace({host("user_annotation", "zero", "10", "0"), host("user_annotation", "negative", "10", "-1"),

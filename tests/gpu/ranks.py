@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A delay of known size on one rank of a job, and what the job gains without it.
+
+    ranks.py PROF OUT [--kinds none,host,gpu,loader,layer]
+
+Trains a small model with DistributedDataParallel, one rank for each GPU (on one GPU there are two ranks that NCCL takes
+for two hosts, and that share it). Rank 1 is late: by a sleep of the host in `loss_of`, by a kernel of its own, by its
+data loader, or by one layer. Forty steps are recorded by `prof run`, in OUT/<kind>. Then, unrecorded, windows of steps
+with the delay and without it alternate: the difference of their steps is what the job gains. OUT/gains.json has it for
+each kind, in milliseconds a step.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+KINDS = ("none", "host", "gpu", "loader", "layer")
+RECORDED, WINDOW, ROUNDS, DELAY_S = 40, 10, 8, 0.004
+CYCLES = int(DELAY_S * 1.7e9)
+
+
+def train(kind):
+    import torch
+    import torch.distributed as distributed
+
+    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    gpus = torch.cuda.device_count()
+    if gpus < size:
+        os.environ.update({"NCCL_HOSTID": f"host{rank}", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"})
+    torch.cuda.set_device(rank % gpus)
+    distributed.init_process_group("nccl", device_id=torch.device("cuda", rank % gpus))
+    late = None
+
+    class Layer(torch.nn.Module):
+        def __init__(self, number):
+            super().__init__()
+            self.number = number
+            self.linear = torch.nn.Linear(1024, 1024)
+
+        def forward(self, x):
+            if late == "layer" and self.number == 3:
+                torch.cuda._sleep(CYCLES)
+            return torch.relu(self.linear(x))
+
+    class Batches(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            while True:
+                if late == "loader":
+                    time.sleep(DELAY_S)
+                yield torch.ones(256, 1024)
+
+    def loss_of(model, x):
+        if late == "host":
+            time.sleep(DELAY_S)
+        if late == "gpu":
+            torch.cuda._sleep(CYCLES)
+        return model(x).square().mean()
+
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(*(Layer(number) for number in range(6))).cuda()
+    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    batches = iter(torch.utils.data.DataLoader(Batches(), batch_size=None))
+
+    def steps(count):
+        begin = time.perf_counter()
+        for _ in range(count):
+            x = next(batches).cuda()
+            optimizer.zero_grad()
+            loss = loss_of(model, x)
+            loss.backward()
+            optimizer.step()
+            loss.item()
+        return (time.perf_counter() - begin) / count
+
+    seeded = kind if rank == 1 else None
+    steps(3)
+    late = seeded
+    steps(RECORDED)
+    assert ctypes.CDLL(os.environ["PROF_IMAGE_LIBRARY"]).prof_pause() == 0
+    without, with_delay = [], []
+    for _ in range(ROUNDS):
+        for late, times in ((None, without), (seeded, with_delay)):
+            steps(2)
+            distributed.barrier()
+            times.append(steps(WINDOW) * 1e3)
+    if rank == 0:
+        gain = statistics.median(b - a for a, b in zip(without, with_delay))
+        place = pathlib.Path(os.environ["RANKS_TEST_OUT"]) / "gain.json"
+        place.write_text(json.dumps({"gain_ms": gain, "without_ms": without, "with_ms": with_delay}))
+    distributed.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("prof")
+    parser.add_argument("out")
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--program", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.program:
+        return train(options.kinds)
+    import torch
+
+    ranks = max(2, torch.cuda.device_count())
+    out = pathlib.Path(options.out).resolve()
+    gains, failed = {}, False
+    for kind in options.kinds.split(","):
+        folder = out / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [options.prof, "run", "--compress", "1", "--export", "none", "-o", folder, "--", sys.executable, "-m",
+             "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__, options.prof, out,
+             "--kinds", kind, "--program"],
+            env=os.environ | {"RANKS_TEST_OUT": str(folder)}, check=False, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=400)  # fmt: skip
+        (folder / "output.txt").write_text(done.stdout)
+        if done.returncode:
+            failed = True
+            print(f"{kind}: status {done.returncode}\n{done.stdout[-2000:]}")
+            continue
+        gains[kind] = json.loads((folder / "gain.json").read_text())
+        print(f"{kind}: the job gains {gains[kind]['gain_ms']:.3f} ms of {statistics.median(gains[kind]['with_ms']):.3f}")
+        (out / "gains.json").write_text(json.dumps(gains, indent=1))
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
