@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """prof diff on a real GPU: verdicts on equal programs, and changes that were put in, named as what they are.
 
-    compare.py PROF [OUT] [--pairs 20] [--runs 5]
+    compare.py PROF [OUT] [--pairs 20] [--runs 5] [--parts changes,gpu,launches]
 
 Equal programs, GPU-bound and launch-bound, are run 2 * PAIRS * RUNS times each: none of the pairs may be called faster or
 slower. (At the level of 5 % one of 20 may be, by chance: a second look is then in order, and the line says so.) Prints the
 spread of runs of the step and of the GPU time. Then each change is recorded RUNS times beside the unchanged program: the
 largest parts of the waterfall must be those that the change makes, and the waterfall must add up.
 Each line begins with PASS or FAIL; exits with 1 if one fails, with 77 without a GPU. It makes 4 * PAIRS * RUNS + 36
-recordings, of some seconds each: --pairs 5 --runs 3 is a first look.
+recordings, of some seconds each: --pairs 5 --runs 3 is a first look, and two GPUs may share the parts.
 """
 import argparse
 import json
@@ -120,7 +120,9 @@ def main():
     arguments.add_argument("out", nargs="?", type=pathlib.Path)
     arguments.add_argument("--pairs", type=int, default=20)
     arguments.add_argument("--runs", type=int, default=5)
+    arguments.add_argument("--parts", default="changes,gpu,launches", help="the seeded changes, and equal programs (%(default)s)")
     given = arguments.parse_args()
+    parts = given.parts.split(",")
     try:
         import torch
     except ImportError:
@@ -134,10 +136,11 @@ def main():
         out.mkdir(parents=True, exist_ok=True)
         program = out / "program.py"
         program.write_text(PROGRAM, encoding="utf-8")
-        for change in CHANGES:
+        for change in CHANGES if "changes" in parts else ():
             seeded_change(given.prof, program, out, change, min(given.runs, 3))
         for bound in ("gpu", "launches"):
-            equal_programs(given.prof, program, out, bound, given.pairs, given.runs)
+            if bound in parts:
+                equal_programs(given.prof, program, out, bound, given.pairs, given.runs)
     return int(failed)
 
 
