@@ -8,7 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/projection/code_line_text.hpp"
 #include "analysis/steps/whole_steps.hpp"
+#include "memory/birth_lines.hpp"
 #include "memory/block_account.hpp"
 
 namespace prof {
@@ -30,9 +32,15 @@ std::int64_t step_at(const std::vector<whole_step>& steps, std::int64_t ns) {
 
 class device_summary {
 public:
-    device_summary(const timeline& data, const block_account& account, birth_places& places,
+    device_summary(const timeline& data, const block_account& account, birth_places& places, birth_lines& lines,
                    const std::vector<whole_step>& all_steps, const std::vector<whole_step>& steps, std::uint16_t device)
-        : data_(data), account_(account), places_(places), all_(all_steps), steps_(steps), device_(device) {}
+        : data_(data),
+          account_(account),
+          places_(places),
+          lines_(lines),
+          all_(all_steps),
+          steps_(steps),
+          device_(device) {}
 
     memory_device run(bool has_steps) {
         out_.device = device_ & 0xFFU;
@@ -50,6 +58,7 @@ public:
         find_growth();
         add_rows();
         add_failures();
+        add_outside();
         return std::move(out_);
     }
 
@@ -188,6 +197,43 @@ private:
         return out_.rows[known->second];
     }
 
+    // The blocks' lines; `moments`: the events after which what is alive counts, as in memory_line.
+    struct counted_moments {
+        std::uint32_t highest = npos;
+        std::uint32_t median = npos;
+        std::uint32_t failure = npos;
+        std::uint32_t last = npos;
+    };
+    void add_lines(const counted_moments& moments) {
+        if (!lines_.has_any()) return;
+        std::map<std::uint32_t, memory_line> by_line;
+        for (const memory_block_life& each : account_.blocks()) {
+            if (each.device != device_) continue;
+            const memory_event& birth = event(each.birth);
+            memory_line& of = by_line[lines_.line_of(birth, places_)];
+            const auto alive = [&](std::uint32_t at) {
+                return at != npos && each.is_alive_after(at) ? static_cast<std::int64_t>(each.bytes) : 0;
+            };
+            of.at_peak += alive(moments.highest);
+            of.at_median += alive(moments.median);
+            of.at_failure += alive(moments.failure);
+            of.at_end += alive(moments.last);
+            of.known += birth.stack != npos ? 1 : 0;
+            if (!is_in_steps(birth.time_ns)) continue;
+            of.churn += each.bytes;
+            ++of.births;
+        }
+        for (auto& [line, of] : by_line) {
+            of.line = lines_.text(line);
+            of.code = lines_.code(line);
+            out_.lines.push_back(std::move(of));
+        }
+        std::stable_sort(out_.lines.begin(), out_.lines.end(), [](const memory_line& a, const memory_line& b) {
+            return std::tie(a.at_peak, a.at_failure, a.at_end, a.churn) >
+                   std::tie(b.at_peak, b.at_failure, b.at_end, b.churn);
+        });
+    }
+
     void add_rows() {
         const std::uint32_t last = events_.back();
         const std::uint32_t highest = peaks_.empty() ? npos : peaks_[out_.highest];
@@ -196,6 +242,7 @@ private:
         for (const std::uint32_t each : events_) {
             if (event(each).kind == memory_kind::failed) failure = each;
         }
+        std::map<std::pair<std::ptrdiff_t, std::uint32_t>, std::uint64_t> bytes_of_lines;  // by row and line
         for (const memory_block_life& each : account_.blocks()) {
             if (each.device != device_) continue;
             const memory_event& birth = event(each.birth);
@@ -205,6 +252,9 @@ private:
             const auto alive = [&](std::uint32_t at) {
                 return at != npos && each.is_alive_after(at) ? static_cast<std::int64_t>(each.bytes) : 0;
             };
+            if (const std::uint32_t line = lines_.line_of(birth, places_); line != 0) {
+                bytes_of_lines[{&row - out_.rows.data(), line}] += each.bytes;
+            }
             row.at_peak += alive(highest);
             row.blocks_at_peak += highest != npos && each.is_alive_after(highest) ? 1 : 0;
             row.at_median += alive(median);
@@ -215,6 +265,15 @@ private:
                 ++row.births;
             }
         }
+        std::vector<std::uint64_t> most(out_.rows.size());
+        for (const auto& [of, bytes] : bytes_of_lines) {
+            const auto row = static_cast<std::size_t>(of.first);
+            if (bytes <= most[row]) continue;
+            most[row] = bytes;
+            out_.rows[row].line = lines_.text(of.second);
+            out_.rows[row].code = lines_.code(of.second);
+        }
+        add_lines({highest, median, failure, last});
         for (const auto& [key, growth] : growth_) {
             row_of(key.place, key.module, memory_use::other).growth = growth;
             out_.growth += growth;
@@ -254,12 +313,39 @@ private:
                                      .reserved = of.reserved,
                                      .path = places_.exact_path(of),
                                      .module = places_.module_of(of)});
+            if (of.stack == npos) continue;
+            const code_line* const line = own_line(data_, of.stack);
+            out_.failures.back().line = line_text(data_, *line);
+            out_.failures.back().code = code_text(data_, of.stack, *line);
         }
+    }
+
+    void add_outside() {
+        const std::uint32_t peak = peaks_.empty() ? npos : peaks_[out_.highest];
+        const std::int64_t peak_ns = peak == npos ? INT64_MAX : event(peak).time_ns;
+        const std::int64_t failed_ns = out_.failures.empty() ? INT64_MIN : out_.failures.back().time_ns;
+        for (const gpu_memory_sample& each : data_.gpu_memory) {
+            if (each.device != device_) continue;
+            if (!out_.outside) out_.outside.emplace();
+            memory_outside& of = *out_.outside;
+            const std::uint64_t bytes = each.used - std::min(each.used, each.reserved);
+            // Before the first look the first one is the best that is known.
+            if (each.time_ns <= peak_ns || of.total == 0) {
+                of.used = each.used;
+                of.at_peak = bytes;
+            }
+            of.total = each.total;
+            of.most = std::max(of.most, bytes);
+            of.latest = bytes;
+            if (each.time_ns == failed_ns) of.at_failure = bytes;
+        }
+        if (out_.outside && !out_.limit) out_.limit = out_.outside->total;
     }
 
     const timeline& data_;
     const block_account& account_;
     birth_places& places_;
+    birth_lines& lines_;
     const std::vector<whole_step>& all_;    // those of the warm-up, too
     const std::vector<whole_step>& steps_;  // that count
     std::uint16_t device_;
@@ -321,10 +407,13 @@ memory_summary measure_memory(const timeline& data, const attribution& att, cons
     }
     const block_account account(data);
     birth_places places(data, att, all, options.original == nullptr ? data : *options.original);
+    birth_lines lines(data, places);
     out.has_modules = places.has_modules();
+    out.has_lines = lines.has_any();
     out.doubtful = account.doubtful();
     for (const std::uint16_t device : account.devices()) {
-        out.devices.push_back(device_summary(data, account, places, all.steps, counted.steps, device).run(has_steps));
+        out.devices.push_back(
+            device_summary(data, account, places, lines, all.steps, counted.steps, device).run(has_steps));
     }
     count_retries(data, options, counted.steps, out);
     return out;

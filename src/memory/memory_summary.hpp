@@ -27,6 +27,9 @@ struct memory_row {
     std::string path{};    // of ranges; "": outside any
     std::string phase{};   // its outermost part
     std::string module{};  // "": outside modules, or none were recorded
+    // That which asked for most of its bytes, of the blocks whose line is known: "model.py:57", "forward → relu".
+    std::string line{};
+    std::string code{};
     // Of blocks that are alive; of the use `lost` it may be negative.
     std::int64_t at_peak = 0;     // of the highest step
     std::int64_t at_median = 0;   // at the peak of the median step
@@ -37,6 +40,20 @@ struct memory_row {
     std::uint64_t churn = 0;   // bytes of blocks that were born
     std::uint64_t births = 0;  // blocks
     double growth = 0;         // of a step: bytes of blocks that are born in it and stay; 0: they do not
+};
+
+// Blocks that one line of the program asked for. A block without a stack of its own has the line of others of its place
+// and size.
+struct memory_line {
+    std::string line{};  // "": not known
+    std::string code{};
+    std::int64_t at_peak = 0;  // as in memory_row
+    std::int64_t at_median = 0;
+    std::int64_t at_failure = 0;
+    std::int64_t at_end = 0;
+    std::uint64_t churn = 0;
+    std::uint64_t births = 0;
+    std::uint64_t known = 0;  // of all births so many have a stack of their own
 };
 
 struct memory_step {
@@ -62,6 +79,19 @@ struct memory_failure {
     std::uint64_t reserved = 0;
     std::string path{};
     std::string module{};
+    std::string line{};  // "": not known
+    std::string code{};
+};
+
+// What the whole GPU has, and what of it is in use outside the allocator: by CUDA's context, libraries, other
+// processes.
+struct memory_outside {
+    std::uint64_t total = 0;
+    std::uint64_t used = 0;     // by whomever, when it was looked at for the last time before the highest step's peak
+    std::uint64_t at_peak = 0;  // of it the bytes outside the allocator
+    std::uint64_t most = 0;     // the most outside the allocator at any look
+    std::uint64_t latest = 0;
+    std::optional<std::uint64_t> at_failure{};  // when an allocation failed for the last time
 };
 
 struct memory_device {
@@ -75,18 +105,21 @@ struct memory_device {
     std::size_t median = 0;                // that with the median peak
     std::uint64_t end_allocated = 0;
     std::uint64_t end_reserved = 0;
-    std::uint64_t before = 0;        // alive when the recording began
-    std::vector<memory_row> rows{};  // largest at the peak first
+    std::uint64_t before = 0;          // alive when the recording began
+    std::vector<memory_row> rows{};    // largest at the peak first
+    std::vector<memory_line> lines{};  // likewise; empty if no line is known
     std::vector<memory_failure> failures{};
-    std::uint64_t unused_at_peak = 0;  // reserved above allocated, at the highest step's peak
-    std::uint64_t retries = 0;         // in steps: memory was given back to the driver, and asked for again
-    std::uint64_t given_back = 0;      // in steps: how often the allocator had less reserved than before
-    double growth = 0;                 // of a step, by the rows that grow
+    std::uint64_t unused_at_peak = 0;         // reserved above allocated, at the highest step's peak
+    std::uint64_t retries = 0;                // in steps: memory was given back to the driver, and asked for again
+    std::uint64_t given_back = 0;             // in steps: how often the allocator had less reserved than before
+    double growth = 0;                        // of a step, by the rows that grow
+    std::optional<memory_outside> outside{};  // not known if the driver could not be asked
 };
 
 struct memory_summary {
     std::vector<memory_device> devices{};  // those with memory events
     bool has_modules = false;
+    bool has_lines = false;  // of at least one block the line is known
     std::uint64_t events = 0;
     std::uint64_t doubtful = 0;  // block_account::doubtful()
 };

@@ -57,6 +57,8 @@ enum class record_kind : std::uint8_t {
     memory_totals = 24,  // of the record before it: value = bytes allocated, name and color = low and high half of the
                          // bytes reserved
     out_of_memory = 25,  // a block could not be had: value = the bytes asked for; totals follow
+    gpu_memory = 26,     // of the GPU as a whole, when the memory event before it happened: value = bytes in use by
+                         // whomever, name and color = low and high half of the bytes that it has
 };
 
 // How to read the 8 bytes of a payload (nvtxPayloadType_t); stored in `flags`. The last three types are not NVTX's.
@@ -110,6 +112,9 @@ enum class stack_role : std::uint8_t {
     call = 0,    // of the call that returns next: it took long
     before = 1,  // of the call that is entered next: the host ran other code for long before it
     during = 2,  // of that code: seen while it ran. domain: when, of the time until the call, in 65535ths
+    // Of the block that the memory_block before it gives to the program, or the request of the out_of_memory before it.
+    // value: that record's
+    birth = 3,
 };
 // In the same flags: the code counts as a library's, and not as the program's own.
 inline constexpr std::uint8_t library_line = 0x80;

@@ -40,7 +40,7 @@ struct record_traits {
 };
 
 // By the kind's number. 11 is no kind.
-inline constexpr std::array<record_traits, 26> record_kinds = {{
+inline constexpr std::array<record_traits, 27> record_kinds = {{
     {record_kind::none, "none", record_role::none, false},
     {record_kind::range_push, "range_push", record_role::opens, true},
     {record_kind::range_pop, "range_pop", record_role::closes, false},
@@ -67,6 +67,7 @@ inline constexpr std::array<record_traits, 26> record_kinds = {{
     {record_kind::memory_block, "memory_block", record_role::memory, false},
     {record_kind::memory_totals, "memory_totals", record_role::memory, false},
     {record_kind::out_of_memory, "out_of_memory", record_role::memory, false},
+    {record_kind::gpu_memory, "gpu_memory", record_role::memory, false},
 }};
 
 // The row of `none` for a number that is no kind, as a damaged capture may have.

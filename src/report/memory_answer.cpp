@@ -28,6 +28,10 @@ std::string place_text(const std::string& path, const std::string& module) {
     return path.empty() ? module : fmt::format("{} ({})", module, path);
 }
 
+std::string with_line(std::string place, const std::string& line) {
+    return line.empty() ? std::move(place) : fmt::format("{} at {}", place, line);
+}
+
 // "activations 61 %, parameters 20 %"
 std::string uses_text(const memory_device& of, row_bytes bytes) {
     std::map<memory_use, std::int64_t> by_use;
@@ -62,7 +66,9 @@ std::string holders_text(const memory_device& of, row_bytes bytes) {
         const memory_row& row = *order[i];
         out += fmt::format("{}{} {}", i == 0 ? "" : ", ", to_string(row.use),
                            bytes_text(static_cast<std::uint64_t>(row.*bytes)));
-        if (!row.path.empty() || !row.module.empty()) out += " of " + place_text(row.path, row.module);
+        if (!row.path.empty() || !row.module.empty()) {
+            out += " of " + with_line(place_text(row.path, row.module), row.line);
+        }
     }
     if (order.size() > most_places) out += fmt::format(", {} more", order.size() - most_places);
     return out;
@@ -91,16 +97,18 @@ std::pair<const memory_device*, const memory_failure*> last_failure(const memory
 void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
     for (const memory_row& row : of.rows) {
         if (row.growth <= 0) continue;
-        out.push_back(
-            {.device = of.device,
-             .rule = "memory_growth",
-             .title = fmt::format("memory grows by {} a step, by blocks that are born in {} and stay",
-                                  bytes_text(static_cast<std::uint64_t>(row.growth)), place_text(row.path, row.module)),
-             .bytes = row.growth,
-             .path = row.path,
-             .module = row.module,
-             .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
-                       "loss.item() or loss.detach(), and drop what is not needed"});
+        out.push_back({.device = of.device,
+                       .rule = "memory_growth",
+                       .title = fmt::format("memory grows by {} a step, by blocks that are born in {} and stay",
+                                            bytes_text(static_cast<std::uint64_t>(row.growth)),
+                                            with_line(place_text(row.path, row.module), row.line)),
+                       .bytes = row.growth,
+                       .path = row.path,
+                       .module = row.module,
+                       .line = row.line,
+                       .code = row.code,
+                       .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
+                                 "loss.item() or loss.detach(), and drop what is not needed"});
     }
 }
 
@@ -119,6 +127,8 @@ void add_fragmentation(const memory_device& of, std::vector<memory_finding>& out
                            .bytes = static_cast<double>(unused),
                            .path = last.path,
                            .module = last.module,
+                           .line = last.line,
+                           .code = last.code,
                            .advice = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"});
             return;
         }
@@ -210,10 +220,13 @@ std::string failure_text(const memory_summary& of) {
     const auto [device, failure] = last_failure(of);
     if (failure == nullptr) return {};
     std::string out = fmt::format("out of GPU memory in {}: {} were asked for, with {} allocated",
-                                  place_text(failure->path, failure->module), bytes_text(failure->asked),
-                                  bytes_text(failure->allocated));
+                                  with_line(place_text(failure->path, failure->module), failure->line),
+                                  bytes_text(failure->asked), bytes_text(failure->allocated));
     out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
     if (device->limit) out += fmt::format(", of a GPU with {}", bytes_text(*device->limit));
+    if (device->outside && device->outside->at_failure) {
+        out += fmt::format(", {} of them in use outside the allocator", bytes_text(*device->outside->at_failure));
+    }
     if (const std::string uses = uses_text(*device, &memory_row::at_failure); !uses.empty()) {
         out += fmt::format("; alive were {}: {}", uses, holders_text(*device, &memory_row::at_failure));
     }

@@ -38,6 +38,8 @@ struct memory_finding {
     double bytes = 0;      // that it is about: of a step where it says so
     std::string path{};    // of ranges; "": none, or of no place
     std::string module{};  // likewise
+    std::string line{};    // of the program; "": not known
+    std::string code{};
     std::string advice{};
 };
 std::vector<memory_finding> memory_findings(const memory_summary& of);

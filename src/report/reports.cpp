@@ -65,6 +65,8 @@ constexpr report_kind kinds[] = {
      from_table<counters_report>, false},
     {"memory", "what held GPU memory: at the peak, at an out-of-memory error, at the end; by use, range and module",
      "device|use|path|module", memory_report, false},
+    {"memory_lines", "what held GPU memory, by the line of the program that asked for it", "device|line|code",
+     memory_lines_report, false, false},
     {"memory_steps", "the peak of each step: how much, when, in which range; growth, churn, reserved memory",
      "device|step", memory_steps_report, false},
     {"memory_findings", "what to change about memory: growth, fragmentation, allocation in steps, retries",

@@ -154,6 +154,7 @@ public:
     std::uint32_t symbol_of(const char* symbol, std::uint32_t generation) noexcept;
     known_streams& streams() noexcept { return streams_; }
     stack_budget& stacks() noexcept { return stacks_; }
+    stack_budget& birth_stacks() noexcept { return birth_stacks_; }  // of blocks of memory
     // Whether so many records fit with room to spare for those that matter more.
     bool has_much_room_for(std::uint32_t count) noexcept { return out_.make_room(count + out_.capacity() / 8); }
     // The cached entry of a symbol; null if there is none.
@@ -245,6 +246,7 @@ private:
     region* region_ = nullptr;
     ring_header* ring_ = nullptr;
     stack_budget stacks_;
+    stack_budget birth_stacks_;
     known_streams streams_;
     known_texts known_;
 };

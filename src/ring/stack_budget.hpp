@@ -30,6 +30,12 @@ public:
         spent_until_ += price;
         return true;
     }
+    // The same of what matters less than others: half of what the thread may record at once stays for these.
+    bool earns_spare(std::uint64_t ticks, std::uint64_t price) noexcept {
+        price = std::min(price, most_price);
+        if (ticks - spent_until_ < most_at_once / 2 * price || !is_drawn()) return false;
+        return earns(ticks, 0, price);
+    }
     // The stack that was just earned is not recorded, because the thread has none.
     void give_back() noexcept { spent_until_ = before_; }
     void leave_out() noexcept {

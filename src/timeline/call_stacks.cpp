@@ -75,9 +75,9 @@ void stack_walk::add(const record& r, timeline& out) {
         role_ = role_of_line(r.flags);
         depth_ = r.category >> 16;
         position_ = role_ == stack_role::during ? r.domain : 0;
-        if (role_ != stack_role::during) out.quality.stacks_left_out += r.domain;
+        if (role_ <= stack_role::before) out.quality.stacks_left_out += r.domain;
     }
-    if (frames_.size() == most_frames || role_ > stack_role::during) return;
+    if (frames_.size() == most_frames || role_ > stack_role::birth) return;
     frames_.push_back({.name = r.name,
                        .line = r.color,
                        .index = static_cast<std::uint16_t>(r.category & index_mask),
@@ -85,10 +85,16 @@ void stack_walk::add(const record& r, timeline& out) {
                        .is_native = (r.flags & native_line) != 0});
 }
 
-void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns) {
-    if (frames_.empty()) return;
-    to_->add({call_start_ns, correlation_, thread, to_->index_of(out, frames_, depth_), role_, position_});
+std::uint32_t stack_walk::take(timeline& out) {
+    if (frames_.empty()) return npos;
+    const std::uint32_t index = to_->index_of(out, frames_, depth_);
     frames_.clear();
+    return index;
+}
+
+void stack_walk::finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns) {
+    const std::uint32_t stack = take(out);
+    if (stack != npos) to_->add({call_start_ns, correlation_, thread, stack, role_, position_});
 }
 
 const code_line* own_line(const timeline& data, std::uint32_t stack) noexcept {

@@ -61,7 +61,9 @@ public:
         to_->add_account(r, thread, call_start_ns);
     }
     bool has_frames() const noexcept { return !frames_.empty(); }
-    // The frames that were added are a whole stack. `call_start_ns`: of the call whose it is, as far as is known.
+    // The frames that were added are a whole stack: its index in `out`. npos: there are none.
+    std::uint32_t take(timeline& out);
+    // The same of a call's stack. `call_start_ns`: of the call whose it is, as far as is known.
     void finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns);
     std::uint64_t correlation() const noexcept { return correlation_; }
     stack_role role() const noexcept { return role_; }

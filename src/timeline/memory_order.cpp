@@ -20,6 +20,7 @@ std::uint64_t allocated_after(std::uint64_t before, const memory_event& event) n
 }  // namespace
 
 void order_memory(timeline& out) {
+    sort_nearly_sorted(out.gpu_memory, [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
     std::vector<memory_event>& events = out.memory;
     sort_nearly_sorted(events, [](const memory_event& a, const memory_event& b) { return a.time_ns < b.time_ns; });
     std::unordered_map<std::uint16_t, std::uint64_t> allocated;  // by device, after the events before

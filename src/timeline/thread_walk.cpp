@@ -126,6 +126,7 @@ void thread_walk::visit(const record& r, std::int64_t ns) {
         case record_kind::memory_block:
         case record_kind::memory_totals:
         case record_kind::out_of_memory:
+        case record_kind::gpu_memory:
             if (!outside_windows_) add_memory(r);
             break;
         case record_kind::graph_node_gone:
@@ -367,6 +368,13 @@ void thread_walk::add_sync(const record& r) {
 }
 
 void thread_walk::add_memory(const record& r) {
+    if (r.kind == record_kind::gpu_memory) {
+        if (latest_birth_ == npos) return;
+        const memory_event& of = out_->memory[latest_birth_];
+        if (of.device != r.domain || !of.has_totals) return;
+        out_->gpu_memory.push_back({of.time_ns, r.value, whole(r.name, r.color), of.reserved, of.device});
+        return;
+    }
     if (r.kind == record_kind::memory_totals) {
         if (latest_memory_ == npos) return;
         memory_event& of = out_->memory[latest_memory_];
@@ -379,6 +387,8 @@ void thread_walk::add_memory(const record& r) {
     const memory_change change = unpacked(r);
     const bool is_failure = r.kind == record_kind::out_of_memory;
     const bool totals_follow = is_failure || (r.flags & memory_totals_follow) != 0;
+    latest_birth_ = change.is_freed && !is_failure ? npos : static_cast<std::uint32_t>(out_->memory.size());
+    latest_birth_key_ = r.value;
     latest_memory_ = totals_follow ? static_cast<std::uint32_t>(out_->memory.size()) : npos;
     out_->memory.push_back({.time_ns = now_ns_,
                             .address = is_failure ? 0 : change.address,
@@ -396,8 +406,14 @@ void thread_walk::add_memory(const record& r) {
                             .has_totals = !totals_follow});
 }
 
-// The next record is that of the call.
+// The next record is that of the call, and the one before is that of the block.
 void thread_walk::finish_stack() {
+    if (stack_.role() == stack_role::birth) {
+        const std::uint32_t stack = stack_.take(*out_);
+        if (latest_birth_ != npos && latest_birth_key_ == stack_.correlation())
+            out_->memory[latest_birth_].stack = stack;
+        return;
+    }
     std::int64_t start_ns = now_ns_;
     if (stack_.role() == stack_role::call) {
         const auto call = std::find_if(open_calls_.rbegin(), open_calls_.rend(), [&](std::uint32_t each) {
@@ -462,6 +478,7 @@ void thread_walk::end_adoption() noexcept {
 void thread_walk::skip_hole() {
     const std::size_t cut = end_open([&](timeline_range& range) { range.end_ns = now_ns_; });
     counts_.ranges_cut += cut;
+    latest_birth_ = npos;
     forget_open();
 }
 
@@ -490,6 +507,7 @@ void thread_walk::forget_open() noexcept {
 }
 
 void thread_walk::finish() {
+    if (stack_.has_frames()) finish_stack();
     end_open([](timeline_range& range) { range.end_ns = never_ended; });
 }
 

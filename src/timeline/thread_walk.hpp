@@ -146,6 +146,8 @@ private:
     std::unordered_map<std::uint32_t, bool> nccl_symbols_;  // by name: whether the kernel is NCCL's
     stack_walk stack_;
     std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
+    std::uint32_t latest_birth_ = npos;      // index into memory: the latest block or failed request
+    std::uint64_t latest_birth_key_ = 0;     // its record's value
     std::uint32_t latest_memory_ = npos;     // index into memory: the event of the record before, which totals follow
     walk_counts counts_;
 };

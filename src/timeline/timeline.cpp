@@ -68,19 +68,25 @@ std::vector<timeline_series> counters_of(const timeline& data) {
 }
 
 std::vector<timeline_series> memory_series_of(const timeline& data) {
-    std::map<std::uint16_t, std::array<timeline_series, 2>> by_device;
+    constexpr std::array<const char*, 3> names = {"allocated", "reserved", "in use"};
+    std::map<std::uint16_t, std::array<timeline_series, names.size()>> by_device;
     for (const memory_event& event : data.memory) {
         if (!event.has_totals) continue;
-        auto& [allocated, reserved] = by_device[event.device];
+        auto& [allocated, reserved, used] = by_device[event.device];
         allocated.samples.push_back({event.time_ns, static_cast<double>(event.allocated)});
         if (reserved.samples.empty() || reserved.samples.back().value != static_cast<double>(event.reserved)) {
             reserved.samples.push_back({event.time_ns, static_cast<double>(event.reserved)});
         }
     }
+    for (const gpu_memory_sample& sample : data.gpu_memory) {
+        by_device[sample.device][2].samples.push_back({sample.time_ns, static_cast<double>(sample.used)});
+    }
     std::vector<timeline_series> out;
-    for (auto& [device, pair] : by_device) {
-        for (timeline_series& series : pair) {
-            series.name = &series == &pair.front() ? "allocated" : "reserved";
+    for (auto& [device, all] : by_device) {
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            timeline_series& series = all[i];
+            if (series.samples.empty()) continue;
+            series.name = names[i];
             series.source = series_source::memory;
             series.device = device & 0xFFU;
             out.push_back(std::move(series));

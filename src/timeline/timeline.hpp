@@ -99,7 +99,7 @@ struct timeline;
 std::optional<double> counter_value(const timeline& data, const timeline_mark& mark);
 // The series of all such marks, by name. Linear in the marks.
 std::vector<timeline_series> counters_of(const timeline& data);
-// Bytes allocated and reserved, of each device that has memory events. Linear in these.
+// Bytes allocated and reserved, of each device that has memory events, and in use at all. Linear in these.
 std::vector<timeline_series> memory_series_of(const timeline& data);
 // Both.
 std::vector<timeline_series> all_series_of(const timeline& data);
@@ -257,11 +257,21 @@ struct memory_event {
     std::uint32_t open = npos;        // index into open_nodes: what was open on its thread
     std::uint32_t torch_open = npos;  // index into torch_nodes
     std::uint32_t works_for = npos;   // as in timeline_api_call
+    std::uint32_t stack = npos;       // index into code_stacks: who asked for it, if that was recorded
     std::uint16_t device = 0;         // packed_device()
     memory_kind kind = memory_kind::allocated;
     bool has_totals = true;  // else the record that had them was lost
 };
 static_assert(sizeof(memory_event) == 64);
+
+// How much of a GPU was in use, by whomever, when a memory event happened.
+struct gpu_memory_sample {
+    std::int64_t time_ns = 0;
+    std::uint64_t used = 0;      // bytes
+    std::uint64_t total = 0;     // that the GPU has
+    std::uint64_t reserved = 0;  // by the allocator of these events, at that moment
+    std::uint16_t device = 0;    // packed_device()
+};
 
 // A period in which everything was recorded. Ranges that were open at its end are cut there.
 struct timeline_window {
@@ -330,6 +340,7 @@ struct timeline {
     std::vector<timeline_mark> marks;                                 // by time_ns; counters, too
     std::vector<timeline_series> series;                              // by source and name
     std::vector<memory_event> memory;                                 // by time_ns; a device's in their order
+    std::vector<gpu_memory_sample> gpu_memory;                        // by time_ns
     std::vector<open_node> open_nodes;
     std::vector<work_parent> work_parents;
     // Of ranges from PyTorch's observer: one node each, on top of the observer's other open ranges.

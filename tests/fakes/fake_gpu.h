@@ -56,6 +56,9 @@ enum fake_gpu_place {
 };
 FAKE_GPU_EXPORT void fake_gpu_interrupt(enum fake_gpu_place place, void (*handler)(void));
 
+/* How much memory of each device is in use, as cuMemGetInfo reports it (600 MiB). */
+FAKE_GPU_EXPORT void fake_gpu_use_memory(size_t bytes);
+
 /* Hands what has ended by now to CUPTI, and waits until CUPTI's worker has delivered every full buffer. */
 FAKE_GPU_EXPORT void fake_gpu_settle(void);
 

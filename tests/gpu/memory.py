@@ -5,7 +5,7 @@
     memory.py <prof>
 
 Trains a small model under `prof run`, which notes each step's statistics: plain, with a second stream, with
-expandable_segments; then with a leak, with an out-of-memory error in backward of a known layer, and killed at its peak.
+expandable_segments; compares what is in use outside the allocator with cudaMemGetInfo; then with a leak, with an out-of-memory error in backward of a known layer, and killed at its peak.
 Prints PASS or FAIL. Exits with 77 without a GPU or PyTorch. Half a minute.
 """
 import json
@@ -88,8 +88,18 @@ for step in range(STEPS):
     stats = torch.cuda.memory_stats()
     told.append([stats["allocated_bytes.all.peak"], stats["allocated_bytes.all.current"],
                  stats["reserved_bytes.all.current"]])
+if scene == "outside":
+    extra = torch.empty(1 << 30, dtype=torch.uint8, device="cuda")  # the driver is asked
+    free, total = torch.cuda.mem_get_info()
+    told.append([total - free, total, torch.cuda.memory_stats()["reserved_bytes.all.current"]])
 json.dump(told, open(notes, "w"))
 ''' % STEPS
+
+
+def line_of(code):
+    numbers = [number for number, line in enumerate(PROGRAM.split("\n"), 1) if code in line]
+    assert len(numbers) == 1, code
+    return f"program.py:{numbers[0]}"
 
 
 class Check:
@@ -107,7 +117,8 @@ class Check:
         notes = self.folder / (scene + ".json")
         subprocess.run([self.prof, "run", "--allocations", "on", "--modules", "-o", str(out), "--export", "none", "--", sys.executable,
                         str(self.folder / "program.py"), scene, str(notes)],
-                       env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                       cwd=self.folder, env={**os.environ, **environment}, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
         capture, = out.glob("*.prof")
         return json.loads(notes.read_text()), self.report(capture, "memory"), capture
 
@@ -128,7 +139,7 @@ class Check:
             self.expect(row["peak_bytes"] in near, f"{scene}: step {number}'s peak {row['peak_bytes']} is in {near}")
         self.expect(sum(row["peak_bytes"] for row in memory["rows"]) == memory["peak_bytes"], f"{scene}: rows add up")
         self.expect(all(row["use"] != "lost records" for row in memory["rows"]), f"{scene}: nothing is unexplained")
-        uses = {row["use"] for row in memory["rows"] if row["peak_bytes"]}
+        uses = {row["use"] for row in memory["rows"]}  # at the peak, which is in the optimizer, activations are gone
         for use in ("parameters", "gradients", "optimizer state", "activations"):
             self.expect(use in uses, f"{scene}: {use} are there: {uses}")
         return memory, capture
@@ -141,10 +152,21 @@ class Check:
         _, capture = self.same_as_statistics("leak")
         found = [row for row in self.report(capture, "memory_findings")["rows"] if row["finding"] == "memory_growth"]
         self.expect(len(found) == 1 and found[0]["value"] == 1 << 20, f"the leak is found: {found}")
+        self.expect(found and found[0]["line"] == line_of("kept.append("), f"with its line: {found}")
+        lines = {row["line"] for row in self.report(capture, "memory_lines")["rows"]}
+        for code in ("model = Model().cuda()", "optimizer.step()", "return torch.relu("):
+            self.expect(line_of(code) in lines, f"{code} asks for memory: {lines}")
+
+        told, memory, capture = self.run("outside")
+        used, total, reserved = told[-1]
+        self.expect(memory.get("gpu_bytes") == total, f"the GPU has {total}: {memory.get('gpu_bytes')}")
+        # A step may have made cuBLAS take memory after the driver was asked.
+        self.expect(memory.get("end_outside_bytes") == used - reserved, f"outside {used - reserved}: {memory}")
 
         _, memory, capture = self.run("oom")
         self.expect(memory["failures"] == 1 and memory["failed_bytes"] == 1 << 42, "the error is recorded once")
         self.expect("backward" in (memory.get("failed_path") or ""), f"in backward: {memory.get('failed_path')}")
+        self.expect(memory["failed_line"] == line_of("torch.empty(1 << 42"), f"at its line: {memory['failed_line']}")
         self.expect(sum(row["failure_bytes"] or 0 for row in memory["rows"]) == memory["failed_allocated_bytes"],
                     "rows add up at the error")
         text = subprocess.run([self.prof, "report", str(capture)], capture_output=True, text=True, check=True).stdout

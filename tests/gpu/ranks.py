@@ -6,9 +6,10 @@
 
 Trains a small model with DistributedDataParallel, one rank for each GPU (on one GPU there are two ranks that NCCL takes
 for two hosts, and that share it). Rank 1 is late: by a sleep of the host in `loss_of`, by a kernel of its own, by its
-data loader, or by one layer. Forty steps are recorded by `prof run`, in OUT/<kind>. Then, unrecorded, windows of steps
-with the delay and without it alternate: the difference of their steps is what the job gains. OUT/gains.json has it for
-each kind, in milliseconds a step.
+data loader, or by one layer. Forty steps are recorded by `prof run`, in OUT/<kind>. Then windows of steps with the delay
+and without it alternate, in another recording of the same process, since what a launch costs is part of a step: the
+difference of their steps is what the job gains. `prof report` of the forty steps must name rank 1, and price it within
+10 % or 0.2 ms of that; without a delay it must name no rank. OUT/gains.json has the figures, in milliseconds a step.
 """
 
 import argparse
@@ -84,7 +85,11 @@ def train(kind):
     steps(3)
     late = seeded
     steps(RECORDED)
-    assert ctypes.CDLL(os.environ["PROF_IMAGE_LIBRARY"]).prof_pause() == 0
+    library = ctypes.CDLL(os.environ["PROF_IMAGE_LIBRARY"])
+    assert library.prof_stop() == 0
+    folder = os.environ["RANKS_TEST_OUT"] + "-gain"
+    settings = (ctypes.c_char_p * 3)(f"output_dir={folder}".encode(), b"export=none", None)
+    assert library.prof_start(settings) == 0
     without, with_delay = [], []
     for _ in range(ROUNDS):
         for late, times in ((None, without), (seeded, with_delay)):
@@ -96,6 +101,23 @@ def train(kind):
         place = pathlib.Path(os.environ["RANKS_TEST_OUT"]) / "gain.json"
         place.write_text(json.dumps({"gain_ms": gain, "without_ms": without, "with_ms": with_delay}))
     distributed.destroy_process_group()
+
+
+def check(prof, folder, kind, gain):
+    told = subprocess.run([prof, "report", "--report", "stragglers", "--format", "json", folder], check=True,
+                          capture_output=True, text=True)
+    rows = [row for row in json.loads(told.stdout)["rows"] if row["kind"] == "rank"]
+    gain["told"] = [{key: row[key] for key in ("name", "gain_ns", "gain_error_ns", "cause")} for row in rows]
+    text = (f"{kind}: the job gains {gain['gain_ms']:.3f} ms of {statistics.median(gain['with_ms']):.3f}; named is " +
+            (", ".join(f"{row['name']}, {row['gain_ns'] / 1e6:.3f} ± {row['gain_error_ns'] / 1e6:.3f} ms, {row['cause']}"
+                       for row in rows) or "none"))
+    if kind == "none":
+        holds = not rows
+    else:
+        holds = len(rows) == 1 and rows[0]["name"] == "rank 1" and \
+            abs(rows[0]["gain_ns"] / 1e6 - gain["gain_ms"]) <= max(0.1 * gain["gain_ms"], 0.2)
+    print("PASS" if holds else "FAIL", text)
+    return holds
 
 
 def main():
@@ -127,7 +149,7 @@ def main():
             print(f"{kind}: status {done.returncode}\n{done.stdout[-2000:]}")
             continue
         gains[kind] = json.loads((folder / "gain.json").read_text())
-        print(f"{kind}: the job gains {gains[kind]['gain_ms']:.3f} ms of {statistics.median(gains[kind]['with_ms']):.3f}")
+        failed |= not check(options.prof, folder, kind, gains[kind])
         (out / "gains.json").write_text(json.dumps(gains, indent=1))
     return failed
 

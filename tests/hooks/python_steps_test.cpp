@@ -96,6 +96,28 @@ protected:
         }
     }
 
+    void fetch() {
+        if (steps_.is_begun_by_fetch(main_, true)) steps_.begin_fetched();
+    }
+    // Notes by each turn's forward how many steps have begun.
+    void fetch_and_train(int turns) {
+        for (int turn = 0; turn < turns; ++turn) {
+            go_to(14);
+            fetch();
+            go_to(20);
+            steps_.zero_grad(main_, &optimizer_);
+            go_to(24);
+            steps_.call(main_, false);
+            steps_of_turns_.push_back(count());
+            go_to(28);
+            steps_.backward(main_);
+            go_to(60);
+            steps_.begin_optimizer(main_, &optimizer_);
+            steps_.step(main_, &optimizer_, false);
+        }
+    }
+
+    std::vector<std::uint64_t> steps_of_turns_;
     python_functions python_ = make_functions();
     python_places places_{python_, instructions};
     python_steps steps_{python_,
@@ -123,6 +145,53 @@ TEST_F(PythonSteps, AreTheTurnsOfTheLoopAroundAnOptimizersStep) {
     EXPECT_EQ(python_steps::observed().begun, 5U);
     steps_.end(main_);
     EXPECT_TRUE(open.empty());
+}
+
+// Warm-up and measurement by one function, as benchmarks do it.
+TEST_F(PythonSteps, GoOnWhereTheFunctionWithTheLoopIsCalledAgain) {
+    fake_code outer;
+    code_.add_loop(10, 80);
+    steps_.make(main_, &optimizer_);
+    for (const auto& [offset, turns] : {std::pair{20, 3}, std::pair{40, 5}, std::pair{60, 1}}) {
+        frames = {{.code = &outer, .offset = offset}, {.code = &code_}};
+        fetch_and_train(turns);
+    }
+    EXPECT_EQ(steps_of_turns_, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST_F(PythonSteps, GoOnWhereThatIsInALoop) {
+    fake_code outer;
+    outer.add_loop(10, 80);
+    code_.add_loop(10, 80);
+    steps_.make(main_, &optimizer_);
+    for (int repetition = 0; repetition < 2; ++repetition) {
+        for (const auto& [offset, turns] : {std::pair{20, 2}, std::pair{40, 3}}) {
+            frames = {{.code = &outer, .offset = offset}, {.code = &code_}};
+            fetch_and_train(turns);
+        }
+    }
+    EXPECT_EQ(steps_of_turns_, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+}
+
+// A batch of another loop, in the same turn or after it, is for something else: an evaluation with gradients enabled.
+TEST_F(PythonSteps, DoNotBeginWithAnEvaluation) {
+    fake_code outer, evaluation;
+    outer.add_loop(10, 80);
+    code_.add_loop(10, 80);
+    evaluation.add_loop(10, 80);
+    steps_.make(main_, &optimizer_);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+        frames = {{.code = &outer, .offset = 20}, {.code = &code_}};
+        fetch_and_train(2);
+        frames = {{.code = &outer, .offset = 40}, {.code = &evaluation}};
+        for (int turn = 0; turn < 3; ++turn) {
+            go_to(14);
+            fetch();
+            go_to(24);
+            steps_.call(main_, true);
+        }
+    }
+    EXPECT_EQ(steps_of_turns_, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST_F(PythonSteps, HaveAllPassesBetweenTwoStepsOfTheOptimizer) {

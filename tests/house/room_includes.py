@@ -22,7 +22,7 @@ ARROWS = {
     "hooks/nvtx": ["base", "record", "ring", "hooks"],
     "hooks/lines": ["base", "record", "ring"],
     "hooks/cupti": ["base", "record", "record/cupti", "ring", "hooks", "hooks/lines"],
-    "hooks/allocator": ["base", "record", "ring", "hooks"],
+    "hooks/allocator": ["base", "record", "ring", "hooks", "hooks/lines"],
     "hooks/nccl": ["base", "record", "ring"],
     "hooks/torch": ["base", "record", "ring", "hooks", "hooks/nvtx"],
     "hooks/python": ["base", "record", "ring", "hooks", "hooks/nvtx"],

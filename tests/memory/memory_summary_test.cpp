@@ -124,6 +124,49 @@ TEST(MemorySummary, FindsWhatGrowsFromStepToStep) {
     EXPECT_EQ(row->use, memory_use::other);
 }
 
+// A block without a stack has the line of the latest one before it of its place and size.
+TEST(MemorySummary, HasTheLinesThatAskedForBlocks) {
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    simulated_allocator gpu;
+    std::uint64_t at = 100;
+    const auto take = [&](std::uint64_t bytes, std::uint32_t line) {
+        at += 10;
+        const std::uint64_t address = gpu.take(main, at, bytes);
+        if (line == 0) return;
+        main.add({.ticks = at,
+                  .value = address,
+                  .name = capture.name("forward\nmodel.py"),
+                  .color = line,
+                  .category = 1U << 16,
+                  .kind = record_kind::code_line,
+                  .flags = static_cast<std::uint8_t>(stack_role::birth)});
+    };
+    take(8 * kib, 0);  // before any is known: the first that is
+    take(8 * kib, 7);
+    take(8 * kib, 0);
+    take(8 * kib, 9);
+    take(8 * kib, 0);
+    take(16 * kib, 0);  // of a size of its own: none
+    gpu.fail(main, at + 10, 5);
+    const memory_summary found = measured(capture.build());
+    EXPECT_TRUE(found.has_lines);
+    const memory_device of = only(found);
+    ASSERT_EQ(of.lines.size(), 3U);
+    const auto by_line = [&](const std::string& line) {
+        return *std::find_if(of.lines.begin(), of.lines.end(),
+                             [&](const memory_line& each) { return each.line == line; });
+    };
+    EXPECT_EQ(by_line("model.py:7").at_end, static_cast<std::int64_t>(24 * kib));
+    EXPECT_EQ(by_line("model.py:7").known, 1U);
+    EXPECT_EQ(by_line("model.py:7").code, "forward");
+    EXPECT_EQ(by_line("model.py:9").at_end, static_cast<std::int64_t>(16 * kib));
+    EXPECT_EQ(by_line("").at_end, static_cast<std::int64_t>(16 * kib));
+    ASSERT_EQ(of.rows.size(), 1U);
+    EXPECT_EQ(of.rows.front().line, "model.py:7") << "that with the most bytes";
+    EXPECT_EQ(of.failures.front().line, "");
+}
+
 // A cache that fills in the first steps, and blocks of the last ones, are no growth.
 TEST(MemorySummary, WhatStaysOnceDoesNotGrow) {
     training program;

@@ -219,6 +219,31 @@ TEST_F(TorchAllocator, ARecordingThatBeginsLateKnowsWhatItDoesNotKnow) {
     EXPECT_EQ(of.end_allocated, told_by.at("late 1").allocated);
 }
 
+TEST_F(TorchAllocator, WhatOthersUseOfTheGpuIsKnown) {
+    play("crowded");
+    const timeline data = only_capture();
+    const memory_device of = only_device(data);
+    ASSERT_TRUE(of.outside.has_value());
+    EXPECT_EQ(of.outside->total, of.limit);
+    // The peak is at the large block, just when it was looked at.
+    EXPECT_EQ(of.outside->used, 950 * mib);
+    EXPECT_EQ(of.outside->at_peak, 900 * mib);
+    EXPECT_EQ(of.outside->most, 1000 * mib) << "once a second";
+    ASSERT_TRUE(of.outside->at_failure.has_value());
+    // The cache went back before the request failed.
+    EXPECT_EQ(*of.outside->at_failure, 800 * mib - of.failures.back().reserved);
+    EXPECT_EQ(of.outside->latest, *of.outside->at_failure);
+    std::vector<std::uint64_t> used;
+    for (const gpu_memory_sample& each : data.gpu_memory) used.push_back(each.used / mib);
+    ASSERT_GE(used.size(), 4U);
+    EXPECT_LE(used.size(), 8U) << "and not at each block";
+    EXPECT_EQ(used[0], 702U);
+    EXPECT_EQ(used[1], 950U);
+    EXPECT_EQ(used.back(), 800U);
+    const report_document document = make_reports(data, "x.prof", {}, std::vector{find_report("memory")});
+    EXPECT_THAT(document.capture.warnings.front(), HasSubstr("of them in use outside the allocator"));
+}
+
 TEST_F(TorchAllocator, ThreadsThatFreeEachOthersBlocks) {
     const process_result result = run("random", true, {{"PROF_ALLOCATIONS", "on"}});
     EXPECT_EQ(result.exit_code(), 3) << result.err;

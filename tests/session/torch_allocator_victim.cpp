@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 #include <random>
 #include <string>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "fakes/cuda/fake_cuda.h"
+#include "fakes/fake_gpu.h"
 #include "fakes/torch/fake_c10.h"
 #include "session/scenes.hpp"
 #include "session/task_thread.hpp"
@@ -229,6 +231,30 @@ void random_threads() {
     }
 }
 
+// Others use the GPU, too: as much as is in use, without what the allocator has reserved. The driver is asked when the
+// allocator reserves more, and about once a second.
+void crowded() {
+    expect(cudaDeviceSynchronize() == cudaSuccess, "CUDA begins");
+    const named_range range("crowded");
+    fake_gpu_use_memory(702 * mib);
+    (void)block(mib);  // 2 MiB are reserved
+    fake_gpu_use_memory(950 * mib);
+    (void)block(mib);                             // no more
+    const std::uint64_t large = block(48 * mib);  // 50 MiB
+    fake_gpu_use_memory(1050 * mib);
+    timespec begin{};
+    (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (timespec now = begin; now.tv_sec < begin.tv_sec + 3; (void)clock_gettime(CLOCK_MONOTONIC, &now)) {
+        fake_c10_free(block(512), 0);
+        const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+        (void)nanosleep(&pause, nullptr);
+    }
+    fake_c10_free(large, 0);
+    fake_c10_set_limit(60 * mib, 0);
+    fake_gpu_use_memory(800 * mib);
+    expect(fake_c10_allocate(100 * mib, 0) == 0, "no memory");
+}
+
 // Sizes that are more than 2 TiB, on two devices; a forked child.
 void wide() {
     expect(cudaDeviceSynchronize() == cudaSuccess, "CUDA begins");
@@ -259,5 +285,6 @@ int main(int count, char** arguments) {
                                                                  {"fragmented", fragmented},
                                                                  {"late", late},
                                                                  {"random", random_threads},
+                                                                 {"crowded", crowded},
                                                                  {"wide", wide}});
 }

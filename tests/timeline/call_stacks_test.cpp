@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "memory/simulated_allocator.hpp"
 #include "support/capture_builder.hpp"
 #include "timeline/timeline.hpp"
 
@@ -135,6 +136,27 @@ TEST_F(CallStacks, ThoseLeftOutAreCounted) {
     stack(900'000, 2, stack_role::before, {{"train\na.py", 9, 0}, {"main\na.py", 1, 1}}, 2, 5);
     main.launch(900'000, 2);
     EXPECT_EQ(capture.build().quality.stacks_left_out, 5U);
+}
+
+// Of a block that is given out, and of a request that fails; a stack of a block whose record is missing is of none.
+TEST_F(CallStacks, ABlockOfMemoryHasThatOfItsBirth) {
+    simulated_allocator gpu;
+    const std::uint64_t address = gpu.take(main, 1'000, 4096);
+    stack(1'000, address, stack_role::birth, {{"forward\nmodel.py", 7, 0}, {"main\ntrain.py", 3, 1}}, 2, 5);
+    const std::uint64_t plain = gpu.take(main, 2'000, 512);
+    gpu.free(main, 3'000, plain);
+    stack(3'000, plain, stack_role::birth, {{"lost\nmodel.py", 8, 0}});
+    stack(3'500, address, stack_role::birth, {{"lost\nmodel.py", 9, 0}});
+    gpu.fail(main, 4'000, 77);
+    stack(4'000, 77, stack_role::birth, {{"train\ntrain.py", 12, 0}});
+    const timeline data = capture.build();
+    ASSERT_EQ(data.memory.size(), 4U);
+    EXPECT_EQ(text_of(data, own_line(data, data.memory[0].stack)), "model.py:7");
+    EXPECT_EQ(data.memory[1].stack, npos);
+    EXPECT_EQ(data.memory[2].stack, npos);
+    EXPECT_EQ(text_of(data, own_line(data, data.memory[3].stack)), "train.py:12") << "the last record of the thread";
+    EXPECT_TRUE(data.call_stacks.empty());
+    EXPECT_EQ(data.quality.stacks_left_out, 0U) << "those of calls alone";
 }
 
 // A stack of a kind that only a newer release knows.

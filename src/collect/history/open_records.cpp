@@ -103,6 +103,7 @@ void open_records::visit(std::uint64_t thread, thread_state& state, const record
         case record_kind::memory_block:
         case record_kind::memory_totals:
         case record_kind::out_of_memory:
+        case record_kind::gpu_memory:
         case record_kind::none:
             break;
     }

@@ -12,8 +12,11 @@
 #include <type_traits>
 
 #include "base/clock.hpp"
+#include "hooks/allocator/gpu_memory.hpp"
+#include "hooks/lines/call_lines.hpp"
 #include "hooks/loaded_symbol.hpp"
 #include "record/memory.hpp"
+#include "record/stack_bounds.hpp"
 #include "ring/gate.hpp"
 #include "ring/registry.hpp"
 
@@ -69,6 +72,49 @@ void write_totals(producer& out, const record& after, std::uint64_t allocated, s
     out.write(totals);
 }
 
+// --- the GPU as a whole ---------------------------------------------------------------------------------------------
+
+// When a device was looked at. The allocator's lock of the device is held: the members are atomic only because another
+// copy of the allocator may be there.
+struct latest_look {
+    std::atomic<std::uint64_t> reserved{0};
+    std::atomic<std::uint64_t> ticks{0};
+    std::atomic<std::uint32_t> window{0};
+};
+constexpr std::int8_t cuda_kind = 1;
+constexpr std::size_t most_looked_at = 32;
+constinit std::array<latest_look, most_looked_at> looks{};
+
+// About a second, at a usual rate of the counter.
+std::uint64_t look_period() noexcept { return has_tick_counter() ? 2'500'000'000 : 1'000'000'000; }
+
+// Asks the driver how much of the GPU is in use. Rarely: when the allocator has just had more memory of the driver,
+// when a request has failed, and about once a second, since libraries take memory without the allocator.
+void look_at_gpu(producer& out, const record& after, std::size_t reserved, bool is_failure,
+                 torch_device device) noexcept {
+    if (device.kind != cuda_kind || device.index < 0) return;
+    const auto index = static_cast<std::size_t>(device.index);
+    if (index >= looks.size()) return;
+    latest_look& last = looks[index];
+    const std::uint32_t window = epoch_of(recording_epoch);
+    // relaxed: as above.
+    const bool has_grown = reserved > last.reserved.load(std::memory_order_relaxed);
+    const bool is_new = window != last.window.load(std::memory_order_relaxed);
+    const bool is_due = after.ticks - last.ticks.load(std::memory_order_relaxed) > look_period();
+    if (!has_grown && !is_new && !is_due && !is_failure) return;
+    last.reserved.store(reserved, std::memory_order_relaxed);
+    last.ticks.store(after.ticks, std::memory_order_relaxed);
+    last.window.store(window, std::memory_order_relaxed);
+    gpu_memory now;
+    if (!read_gpu_memory(now) || now.device != index) return;
+    record r;
+    r.ticks = after.ticks;
+    r.kind = record_kind::gpu_memory;
+    r.domain = after.domain;
+    pack_totals(r, now.used, now.total);
+    out.write(r);
+}
+
 void record_change(void* address, std::int64_t bytes, std::size_t allocated, std::size_t reserved,
                    torch_device device) noexcept {
     if (!is_window(epoch_of(recording_epoch))) return;
@@ -85,6 +131,10 @@ void record_change(void* address, std::int64_t bytes, std::size_t allocated, std
     out->write(r);
     if ((r.flags & memory_totals_follow) != 0) [[unlikely]]
         write_totals(*out, r, allocated, reserved);
+    if (!change.is_freed && are_lines_recorded()) {
+        note_birth(*out, r.value, r.ticks, change.bytes >= stack_of_block_bytes);
+    }
+    if (!change.is_freed) look_at_gpu(*out, r, reserved, false, device);
 }
 
 void record_failure(std::int64_t bytes, std::size_t allocated, std::size_t reserved, torch_device device) noexcept {
@@ -95,6 +145,8 @@ void record_failure(std::int64_t bytes, std::size_t allocated, std::size_t reser
     r.value = static_cast<std::uint64_t>(bytes);
     out->write(r);
     write_totals(*out, r, allocated, reserved);
+    if (are_lines_recorded()) note_birth(*out, r.value, r.ticks, true);
+    look_at_gpu(*out, r, reserved, true, device);
 }
 
 // What is called next is c10's, or a profiler's of the program: it may throw, through these two.
@@ -162,6 +214,7 @@ void follow_torch_allocator(bool wanted) noexcept {
     if (!wanted) return leave_torch_allocator();
     const std::unique_lock lock{replaced.mutex, std::try_to_lock};
     if (!lock) return;
+    find_gpu_memory();
     if (replaced.count != 0) {
         // An entry that was being bound by its first call while it was replaced leads past libprof.
         for (const replaced_entry& known : replaced.entries) {

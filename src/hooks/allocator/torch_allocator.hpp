@@ -8,7 +8,9 @@
 // came into the process, no symbol of C++ is exported, and at the end the entries are what they were before.
 //
 // The allocator calls under its lock of the device: records are in the order of what happened. A call costs one record
-// in a window, and else a comparison and a jump.
+// in a window, and else a comparison and a jump. When it has had more memory of the driver, when a request fails, and
+// about once a second, the driver is asked on the same thread how much of the GPU is in use at all (gpu_memory.hpp).
+// The allocator itself calls the driver there and under the same lock.
 //
 // The functions do not tell: the size asked for before rounding, the stream, the pool. They are not called where the
 // program has chosen cudaMallocAsync as the allocator, nor for memory that is not the allocator's.

@@ -264,20 +264,22 @@ void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::ui
 }
 
 // Whether the thread has Python frames. A function of its own: threads without any need no room for frames.
-[[gnu::noinline]] bool note_python_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks,
-                                         std::uint64_t length) noexcept {
+[[gnu::noinline]] bool note_python_lines(producer& out, stack_budget& budget, stack_role role, std::uint64_t key,
+                                         std::uint64_t ticks, std::uint64_t length) noexcept {
     std::array<python_frame, python_stack::most_frames> frames;
     bool was_odd = false;
     const std::span<const python_frame> walked = reader.stack.walk(frames, was_odd);
     if (was_odd && odd_walks.fetch_add(1, std::memory_order_relaxed) + 1 >= most_odd_walks) stop_lines();
-    offer_to_samples(out, role, key, ticks, length, walked.empty() ? nullptr : reader.stack.this_python_thread());
+    if (role != stack_role::birth) {
+        offer_to_samples(out, role, key, ticks, length, walked.empty() ? nullptr : reader.stack.this_python_thread());
+    }
     if (walked.empty()) return false;
     const frame_choice chosen = choose(walked);
     if (!out.has_much_room_for(static_cast<std::uint32_t>(chosen.count))) {
-        out.stacks().leave_out();
+        budget.leave_out();
         return true;
     }
-    const std::uint16_t left_out = out.stacks().take_left_out();
+    const std::uint16_t left_out = budget.take_left_out();
     for (std::size_t i = 0; i < chosen.count; ++i) {
         const python_frame& frame = walked[chosen.indexes[i]];
         record r;
@@ -296,7 +298,7 @@ void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::ui
 }
 
 // The stack of a thread without Python frames, if code of the program's own is in it.
-[[gnu::noinline]] void note_native_lines(producer& out, stack_role role, std::uint64_t key,
+[[gnu::noinline]] void note_native_lines(producer& out, stack_budget& budget, stack_role role, std::uint64_t key,
                                          std::uint64_t ticks) noexcept {
     if (this_walks.skips()) return;
     std::array<native_frame, native_stack::most_chosen> frames;
@@ -307,8 +309,8 @@ void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::ui
         return;
     }
     this_walks.count = 0;
-    if (!out.has_much_room_for(static_cast<std::uint32_t>(walked.size()))) return out.stacks().leave_out();
-    std::uint16_t left_out = out.stacks().take_left_out();
+    if (!out.has_much_room_for(static_cast<std::uint32_t>(walked.size()))) return budget.leave_out();
+    std::uint16_t left_out = budget.take_left_out();
     for (const native_frame& frame : walked) {
         if (frame.offset > UINT32_MAX) continue;
         std::array<char, native_stack::most_text> text;
@@ -324,6 +326,12 @@ void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::ui
                                             (frame.is_library ? library_line : 0));
         out.write(r);
     }
+}
+
+bool earns_stack(stack_budget& budget, std::uint64_t ticks, std::uint64_t length) noexcept {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (!has_rate.load(std::memory_order_relaxed)) measure_rate(ticks);
+    return budget.earns(ticks, length, stack_ticks.load(std::memory_order_relaxed));
 }
 
 void take_folders(std::string_view library_code) noexcept {
@@ -382,16 +390,26 @@ std::string record_lines(bool is_on, std::string_view library_code) {
 bool is_long_launch(std::uint64_t ticks) noexcept { return ticks >= stack_ticks.load(std::memory_order_relaxed); }
 
 void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks, std::uint64_t length) noexcept {
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (!has_rate.load(std::memory_order_relaxed)) measure_rate(ticks);
-    if (!out.stacks().earns(ticks, length, stack_ticks.load(std::memory_order_relaxed))) return;
+    stack_budget& budget = out.stacks();
+    if (!earns_stack(budget, ticks, length)) return;
     if (!reader.stack.is_known()) {
         offer_to_samples(out, role, key, ticks, length, nullptr);
-    } else if (note_python_lines(out, role, key, ticks, length)) {
+    } else if (note_python_lines(out, budget, role, key, ticks, length)) {
         return;
     }
-    if (has_native) return note_native_lines(out, role, key, ticks);
-    out.stacks().give_back();
+    if (has_native) return note_native_lines(out, budget, role, key, ticks);
+    budget.give_back();
+}
+
+void note_birth(producer& out, std::uint64_t key, std::uint64_t ticks, bool is_large) noexcept {
+    stack_budget& budget = out.birth_stacks();
+    if (!is_large && !budget.earns_spare(ticks, stack_ticks.load(std::memory_order_relaxed))) return;
+    if (is_large && !earns_stack(budget, ticks, 0)) return;
+    if (reader.stack.is_known()) {
+        if (!note_python_lines(out, budget, stack_role::birth, key, ticks, 0)) budget.give_back();
+    } else if (has_native) {
+        note_native_lines(out, budget, stack_role::birth, key, ticks);
+    }
 }
 
 }  // namespace prof

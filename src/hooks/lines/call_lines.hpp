@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stack at a CUDA call, as records: the Python frames of the thread, or, where it has none, those of C++ code. Of a
-// call that took long, and of a call before which the host ran other code for long. Part of the hot path. A call that
-// is short pays one comparison; a stack costs about a microsecond, and a thread has at most most_stacks_a_second of
-// them.
+// call that took long, of a call before which the host ran other code for long, and of a large block of memory that the
+// program asks for. Part of the hot path. A call that is short pays one comparison; a stack costs about a microsecond,
+// and a thread has at most most_stacks_a_second of calls and as many of blocks.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,9 @@ std::string record_lines(bool is_on, std::string_view library_code);
 // Records the stack of this thread, if it has one. REQUIRES: `out` is the thread's producer, and it is writing. `key`:
 // that of the call; `length`: how many ticks the call or the stretch has taken until now, `ticks`.
 void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t ticks, std::uint64_t length) noexcept;
+// The same of a block of memory, or of a request that failed, whose record was just written: `key` is its `value`.
+// Large blocks come first (stack_of_block_bytes). Threads that work for others have none in Python, as autograd's.
+void note_birth(producer& out, std::uint64_t key, std::uint64_t ticks, bool is_large) noexcept;
 // Whether even a launch that took so many ticks has a stack. A launch takes long where the GPU's queue is full, which
 // is no flaw of the line.
 bool is_long_launch(std::uint64_t ticks) noexcept;

@@ -14,6 +14,8 @@ struct line_bounds {
 };
 inline line_bounds bounds_of_lines;
 
+// relaxed: a plain number.
+inline bool are_lines_recorded() noexcept { return bounds_of_lines.call.load(std::memory_order_relaxed) != UINT64_MAX; }
 // Whether what took so many ticks has a stack. relaxed: a plain number.
 inline bool is_long_call(std::uint64_t ticks) noexcept {
     return ticks > bounds_of_lines.call.load(std::memory_order_relaxed);

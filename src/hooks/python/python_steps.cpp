@@ -113,7 +113,7 @@ void python_steps::replace(thread caller, range with, std::uint32_t witness) noe
 
 void python_steps::clear() noexcept {
     stepped_.clear();
-    has_stepped_ = has_data_ = has_called_ = met_end_ = false;
+    has_stepped_ = has_data_ = has_called_ = met_end_ = has_fetched_ = false;
 }
 
 void python_steps::leave(thread caller) noexcept {
@@ -200,12 +200,12 @@ bool python_steps::is_complete_by_optimizers(sign happening) const noexcept {
             if (step_loop_.is_known()) return false;  // the loop has ended; what is called with the batch decides
             break;
         case sign::forward:
-            if (has_data_ && !met_end_) return false;
+            if (has_data_ && !met_end_ && !has_fetched_) return false;
             break;
         case sign::backward:
             return false;
         case sign::zero_grad:
-            if (!zero_grad_leads_ || has_data_) return false;
+            if (!has_fetched_ && (!zero_grad_leads_ || has_data_)) return false;
             break;
         case sign::optimizer:
             break;
@@ -241,8 +241,12 @@ bool python_steps::is_complete(sign happening, python_object optimizer) noexcept
         case python_way::kind::unknown:
             return is_complete_by_optimizers(happening);
         case python_way::kind::within: {
-            const bool has_left = step_loop_.contains(last_step_) && !step_loop_.contains(here_);
-            return has_left && (happening == sign::forward || happening == sign::zero_grad);
+            if (happening != sign::forward && happening != sign::zero_grad) return false;
+            const bool is_in_loop = step_loop_.contains(here_);
+            const bool has_left = step_loop_.contains(last_step_) && !is_in_loop;
+            // A function with the loop was called again.
+            const bool has_entered_again = has_fetched_ && is_in_loop && way.loop.contains(step_loop_);
+            return has_left || has_entered_again;
         }
         case python_way::kind::around:
             return is_turn_complete(happening, way, optimizer);
@@ -287,6 +291,7 @@ bool python_steps::is_begun_by_fetch(thread caller, bool has_gradients) noexcept
         fetch_witness_ = optimizer_witness;
         begins = open_ != range::step || is_complete(sign::fetch);
         if (!begins && !has_stepped_) has_data_ = true;
+        if (!begins && has_stepped_) has_fetched_ = true;
     }
     fetching_ = caller;
     return begins;

@@ -125,6 +125,7 @@ private:
     // Of this step.
     std::vector<std::pair<const void*, std::uint32_t>> stepped_;  // optimizers; how often
     bool has_stepped_ = false, has_data_ = false, has_called_ = false, met_end_ = false;
+    bool has_fetched_ = false;  // another batch after it has stepped, by which it is not known whether the next begins
 
     // Places: of the latest step of an optimizer, of the latest call without one, of the event under way.
     python_place last_step_, last_call_, here_;

@@ -71,6 +71,13 @@ void add_notes(const memory_summary& of, table& out) {
             line += fmt::format("; the allocator gave reserved memory back {} times", device.given_back);
         }
         out.notes.push_back(std::move(line));
+        if (device.outside) {
+            const memory_outside& outside = *device.outside;
+            std::string rest = fmt::format("outside the allocator {} of the GPU's {} were in use then",
+                                           bytes_text(outside.at_peak), bytes_text(outside.total));
+            if (outside.most > outside.at_peak) rest += fmt::format(", and {} at most", bytes_text(outside.most));
+            out.notes.push_back(rest + ": by CUDA's context, libraries such as NCCL and cuBLAS, and other processes");
+        }
         if (device.before != 0) {
             out.notes.push_back(fmt::format("{} were allocated before the recording began: by what is not known",
                                             bytes_text(device.before)));
@@ -83,8 +90,12 @@ void add_notes(const memory_summary& of, table& out) {
                         "of them were lost",
                         with_thousands(of.doubtful)));
     }
-    out.notes.emplace_back(
-        "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has all");
+    const bool has_outside = std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.outside; });
+    if (!has_outside) {
+        out.notes.emplace_back(
+            "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has "
+            "all");
+    }
 }
 
 void add_totals(const memory_summary& of, table& out) {
@@ -104,6 +115,13 @@ void add_totals(const memory_summary& of, table& out) {
                   {"retries", device->retries},
                   {"given_back", device->given_back},
                   {"failures", device->failures.size()}};
+    if (const auto& outside = device->outside) {
+        out.totals.emplace_back("gpu_bytes", outside->total);
+        out.totals.emplace_back("gpu_used_bytes", outside->used);
+        out.totals.emplace_back("outside_bytes", outside->at_peak);
+        out.totals.emplace_back("most_outside_bytes", outside->most);
+        out.totals.emplace_back("end_outside_bytes", outside->latest);
+    }
     if (device->failures.empty()) return;
     const memory_failure& last = device->failures.back();
     out.totals.emplace_back("failed_bytes", last.asked);
@@ -111,6 +129,8 @@ void add_totals(const memory_summary& of, table& out) {
     out.totals.emplace_back("failed_reserved_bytes", last.reserved);
     out.totals.emplace_back("failed_path", last.path);
     out.totals.emplace_back("failed_module", text_or_none(last.module));
+    out.totals.emplace_back("failed_line", text_or_none(last.line));
+    out.totals.emplace_back("failed_code", text_or_none(last.code));
 }
 
 table memory_table(const report_input& input, const memory_summary& of) {
@@ -125,6 +145,8 @@ table memory_table(const report_input& input, const memory_summary& of) {
                    {"path", "born in", quantity::text},
                    {"phase", "", quantity::text},
                    {"module", of.has_modules ? "module" : "", quantity::text},
+                   {"line", of.has_lines ? "line" : "", quantity::text, 2},
+                   {"code", "", quantity::text},
                    {"failure_bytes", has_failure ? "at the error" : "", quantity::bytes},
                    {"peak_bytes", "at peak", quantity::bytes},
                    {"median_bytes", has_steps ? "median step" : "", quantity::bytes, 3},
@@ -144,11 +166,12 @@ table memory_table(const report_input& input, const memory_summary& of) {
                              [&](const memory_row* a, const memory_row* b) { return a->*bytes > b->*bytes; });
         }
         for (const memory_row* const row : order) {
-            out.rows.push_back(
-                {device.device, std::string(to_string(row->use)), row->path, row->phase, text_or_none(row->module),
-                 device.failures.empty() ? table_cell() : table_cell(row->at_failure), row->at_peak, row->at_median,
-                 row->at_end, row->blocks_at_peak, static_cast<std::int64_t>(static_cast<double>(row->churn) / steps),
-                 static_cast<double>(row->births) / steps, static_cast<std::int64_t>(row->growth)});
+            out.rows.push_back({device.device, std::string(to_string(row->use)), row->path, row->phase,
+                                text_or_none(row->module), text_or_none(row->line), text_or_none(row->code),
+                                device.failures.empty() ? table_cell() : table_cell(row->at_failure), row->at_peak,
+                                row->at_median, row->at_end, row->blocks_at_peak,
+                                static_cast<std::int64_t>(static_cast<double>(row->churn) / steps),
+                                static_cast<double>(row->births) / steps, static_cast<std::int64_t>(row->growth)});
         }
     }
     out.legend = {
@@ -158,6 +181,7 @@ table memory_table(const report_input& input, const memory_summary& of) {
          "parameters: born before the first step and stay; workspace: end in the phase in which they were born."},
         {"at peak",
          "at peak: alive when most was allocated in the highest step. The rows add up to what was allocated."},
+        {"line", "line: that which asked for most of the row's bytes, as far as lines are known."},
         {"churn", "churn, births: of blocks given out in a step."},
         {"growth", "growth: of a step, of blocks that stay until the end."}};
     out.shorten = largest_rows;
@@ -210,6 +234,47 @@ report_part memory_steps_report(const report_input& input) {
     return part_of(std::move(out));
 }
 
+report_part memory_lines_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    const bool has_failure = !failure_text(found).empty();
+    table out{"memory_lines", "GPU memory, by the line that asked for it", {}, {}, {}};
+    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
+                   {"line", "line", quantity::text},
+                   {"code", "code", quantity::text},
+                   {"failure_bytes", has_failure ? "at the error" : "", quantity::bytes},
+                   {"peak_bytes", "at peak", quantity::bytes},
+                   {"median_bytes", "median step", quantity::bytes, 2},
+                   {"end_bytes", "", quantity::bytes},
+                   {"churn_bytes", "churn", quantity::bytes, 3},
+                   {"births", "births", quantity::mean_count, 4},
+                   {"known_births", "", quantity::count}};
+    for (const memory_device& device : found.devices) {
+        const auto steps = static_cast<double>(std::max<std::size_t>(device.steps.size(), 1));
+        for (const memory_line& each : device.lines) {
+            out.rows.push_back({device.device, text_or_none(each.line),
+                                each.line.empty() ? std::string("(no line is known)") : each.code,
+                                device.failures.empty() ? table_cell() : table_cell(each.at_failure), each.at_peak,
+                                each.at_median, each.at_end,
+                                static_cast<std::int64_t>(static_cast<double>(each.churn) / steps),
+                                static_cast<double>(each.births) / steps, each.known});
+        }
+    }
+    out.legend = {{"line",
+                   "line: of the program's own code. A thread records up to 1,000 stacks a second, of blocks of 1 MiB "
+                   "and more first; the others have the line of blocks of the same place and size."},
+                  {"churn", "churn, births: of blocks given out in a step."}};
+    out.shorten = largest_rows;
+    if (found.devices.empty()) {
+        out.notes.push_back(nothing_text(input.data));
+    } else if (!found.has_lines) {
+        out.notes.emplace_back(
+            "no line is known: --lines was off, or no thread with code of the program's own asked for memory");
+    } else {
+        out.notes.emplace_back("what was alive before the recording, and autograd's threads, have no line");
+    }
+    return part_of(std::move(out));
+}
+
 report_part memory_findings_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     table out{"memory_findings", "What to change about GPU memory", {}, {}, {}};
@@ -219,10 +284,12 @@ report_part memory_findings_report(const report_input& input) {
                    {"value", "", quantity::number},
                    {"path", "", quantity::text},
                    {"module", "", quantity::text},
+                   {"line", "", quantity::text},
+                   {"code", "", quantity::text},
                    {"advice", "try", quantity::text}};
     for (const memory_finding& each : memory_findings(found)) {
         out.rows.push_back({each.device, each.rule, each.title, each.bytes, text_or_none(each.path),
-                            text_or_none(each.module), each.advice});
+                            text_or_none(each.module), text_or_none(each.line), text_or_none(each.code), each.advice});
     }
     if (found.devices.empty()) {
         out.notes.push_back(nothing_text(input.data));

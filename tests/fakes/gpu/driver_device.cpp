@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
+#include "fakes/fake_gpu.h"
 #include "fakes/gpu/api_call.hpp"
 #include "fakes/gpu/driver.hpp"
 
@@ -25,6 +27,7 @@ struct device_stack {
     std::size_t depth;
 };
 thread_local device_stack devices_pushed_over;
+std::atomic<std::size_t> memory_in_use{std::size_t{600} << 20};
 thread_local CUstreamCaptureMode capture_mode_of_thread = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 CUstream resolve(CUstream stream) { return gpu().resolve_stream(stream, current_context()); }
@@ -65,6 +68,25 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
     *bytes = gpu().device(device).memory_bytes;
     return CUDA_SUCCESS;
 }
+
+// What is in use is what fake_gpu_use_memory() says, on each device.
+CUresult cuMemGetInfo(std::size_t* free, std::size_t* total) {
+    if (fake::is_forked_child()) return CUDA_ERROR_NOT_INITIALIZED;
+    const CUcontext context = fake::thread_context();
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *total = gpu().device(static_cast<int>(context->device)).memory_bytes;
+    *free = *total - memory_in_use;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice* device) {
+    const CUcontext context = fake::thread_context();
+    if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    *device = static_cast<CUdevice>(context->device);
+    return CUDA_SUCCESS;
+}
+
+void fake_gpu_use_memory(std::size_t bytes) { memory_in_use = bytes; }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
     const fake_gpu_device properties = gpu().device(device);
