@@ -149,19 +149,25 @@ private:
         if (count < least_growing_steps + 3) return;
         const std::size_t looked = count - 3;
         std::map<growth_key, std::map<std::int64_t, std::uint64_t>> kept;
+        std::map<growth_key, std::map<std::uint32_t, std::uint64_t>> kept_by_line;
         for (const memory_block_life& each : account_.blocks()) {
             if (each.device != device_ || each.death != npos) continue;
             const memory_event& birth = event(each.birth);
             const std::int64_t step = step_at(all_, birth.time_ns);
             if (step < 1 || step > static_cast<std::int64_t>(looked)) continue;
-            kept[{places_.place_of(birth), places_.module_of(birth)}][step] += each.bytes;
+            const growth_key key{places_.place_of(birth), places_.module_of(birth)};
+            kept[key][step] += each.bytes;
+            kept_by_line[key][lines_.line_of(birth, places_)] += each.bytes;
         }
         for (const auto& [key, by_step] : kept) {
             const std::size_t least = std::max<std::size_t>(least_growing_steps, (looked * 6 + 9) / 10);
             if (by_step.size() < least) continue;
             double bytes = 0;
             for (const auto& [step, of_step] : by_step) bytes += static_cast<double>(of_step);
-            growth_[key] = bytes / static_cast<double>(looked);
+            const auto& lines = kept_by_line[key];
+            const auto most = std::max_element(lines.begin(), lines.end(),
+                                               [](const auto& a, const auto& b) { return a.second < b.second; });
+            growth_[key] = {bytes / static_cast<double>(looked), most->first};
         }
     }
 
@@ -275,8 +281,11 @@ private:
         }
         add_lines({highest, median, failure, last});
         for (const auto& [key, growth] : growth_) {
-            row_of(key.place, key.module, memory_use::other).growth = growth;
-            out_.growth += growth;
+            memory_row& row = row_of(key.place, key.module, memory_use::other);
+            row.growth = growth.bytes;
+            row.growth_line = lines_.text(growth.line);
+            row.growth_code = lines_.code(growth.line);
+            out_.growth += growth.bytes;
         }
         add_remainder(highest, &memory_row::at_peak);
         add_remainder(median, &memory_row::at_median);
@@ -352,7 +361,11 @@ private:
     memory_device out_;
     std::vector<std::uint32_t> events_;  // of this device
     std::vector<std::uint32_t> peaks_;   // by step: the event after which it was at its peak
-    std::map<growth_key, double> growth_;
+    struct growth_of_step {
+        double bytes = 0;
+        std::uint32_t line = 0;  // that asked for most of it; 0: not known
+    };
+    std::map<growth_key, growth_of_step> growth_;
     // What blocks of a place and size were for, most recently.
     std::map<std::tuple<std::uint32_t, std::string, std::uint64_t>, memory_use> habits_;
     std::map<row_key, std::size_t> rows_;

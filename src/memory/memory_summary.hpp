@@ -37,9 +37,11 @@ struct memory_row {
     std::int64_t at_end = 0;
     std::uint64_t blocks_at_peak = 0;
     // In the steps that count.
-    std::uint64_t churn = 0;   // bytes of blocks that were born
-    std::uint64_t births = 0;  // blocks
-    double growth = 0;         // of a step: bytes of blocks that are born in it and stay; 0: they do not
+    std::uint64_t churn = 0;    // bytes of blocks that were born
+    std::uint64_t births = 0;   // blocks
+    double growth = 0;          // of a step: bytes of blocks that are born in it and stay; 0: they do not
+    std::string growth_line{};  // of these blocks, as `line` and `code`
+    std::string growth_code{};
 };
 
 // Blocks that one line of the program asked for. A block without a stack of its own has the line of others of its place

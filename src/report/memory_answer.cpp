@@ -101,12 +101,12 @@ void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
                        .rule = "memory_growth",
                        .title = fmt::format("memory grows by {} a step, by blocks that are born in {} and stay",
                                             bytes_text(static_cast<std::uint64_t>(row.growth)),
-                                            with_line(place_text(row.path, row.module), row.line)),
+                                            with_line(place_text(row.path, row.module), row.growth_line)),
                        .bytes = row.growth,
                        .path = row.path,
                        .module = row.module,
-                       .line = row.line,
-                       .code = row.code,
+                       .line = row.growth_line,
+                       .code = row.growth_code,
                        .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
                                  "loss.item() or loss.detach(), and drop what is not needed"});
     }

@@ -6,7 +6,7 @@
 
 Trains a small model under `prof run`, which notes each step's statistics: plain, with a second stream, with
 expandable_segments; compares what is in use outside the allocator with cudaMemGetInfo; then with a leak, with an out-of-memory error in backward of a known layer, and killed at its peak.
-Prints PASS or FAIL. Exits with 77 without a GPU or PyTorch. Half a minute.
+Prints PASS or FAIL. Exits with 77 without a GPU or PyTorch. A minute and a half.
 """
 import json
 import os

@@ -167,6 +167,39 @@ TEST(MemorySummary, HasTheLinesThatAskedForBlocks) {
     EXPECT_EQ(of.failures.front().line, "");
 }
 
+// Where two lines ask for memory in one place, what grows has the line of what stays.
+TEST(MemorySummary, GrowthHasTheLineOfWhatStays) {
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    simulated_allocator gpu;
+    const std::uint16_t domain = capture.domain("prof");
+    const auto take = [&](std::uint64_t at, std::uint64_t bytes, std::uint32_t line) {
+        const std::uint64_t address = gpu.take(main, at, bytes);
+        main.add({.ticks = at,
+                  .value = address,
+                  .name = capture.name("train\ntrain.py"),
+                  .color = line,
+                  .category = 1U << 16,
+                  .kind = record_kind::code_line,
+                  .flags = static_cast<std::uint8_t>(stack_role::birth)});
+        return address;
+    };
+    for (std::uint64_t i = 0; i < 9; ++i) {
+        const std::uint64_t at = 1000 * (i + 1);
+        main.step(at, i, domain);
+        const std::uint64_t batch = take(at + 10, 64 * kib, 5);
+        (void)take(at + 20, 2 * kib, 8);
+        gpu.free(main, at + 30, batch);
+    }
+    main.step(10'000, 9, domain);
+    const memory_device of = only(measured(capture.build()));
+    EXPECT_EQ(of.growth, 2 * kib);
+    const auto row =
+        std::find_if(of.rows.begin(), of.rows.end(), [](const memory_row& each) { return each.growth > 0; });
+    ASSERT_NE(row, of.rows.end());
+    EXPECT_EQ(row->growth_line, "train.py:8");
+}
+
 // A cache that fills in the first steps, and blocks of the last ones, are no growth.
 TEST(MemorySummary, WhatStaysOnceDoesNotGrow) {
     training program;

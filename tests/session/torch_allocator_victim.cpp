@@ -239,7 +239,7 @@ void crowded() {
     fake_gpu_use_memory(702 * mib);
     (void)block(mib);  // 2 MiB are reserved
     fake_gpu_use_memory(950 * mib);
-    (void)block(mib);                             // no more
+    (void)block(mib / 2);                         // no more
     const std::uint64_t large = block(48 * mib);  // 50 MiB
     fake_gpu_use_memory(1050 * mib);
     timespec begin{};
