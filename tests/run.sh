@@ -4,18 +4,22 @@
 #
 #   tests/run.sh          the build and every test that is not slow
 #   tests/run.sh --all    and the slow ones, the sanitizers, the linters, and the quick start with no CUDA toolkit
+#   tests/run.sh --ci     the same within half an hour: the sanitizers, the linter of C++ and the slow tests run as far
+#                         as there is time, which depends on what the compiler's cache has
 #
 # Tests that go on for up to an hour have the label long, and run on demand: ctest --preset ci -L long.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/setup.sh
 
-usage() { sed -n '3,8s/^# \{0,1\}//p' tests/run.sh; }
+usage() { sed -n '3,10s/^# \{0,1\}//p' tests/run.sh; }
 
 all=0
+last_s=  # when stages are cut, in seconds from the beginning; empty: never
 case $* in
     "") ;;
     --all) all=1 ;;
+    --ci) all=1 last_s=$((28 * 60)) ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
 esac
@@ -24,30 +28,74 @@ jobs=$(nproc)
 logs=build/logs
 
 # A stage runs its function with the output in a log, and says how long it took. One that fails does not end the run:
-# the others have more to say. Those that need it, named behind --, are left out.
+# the others have more to say. Those that need it, named before --, are left out.
 failed=()
-stage() {
-    local name=$1 begin=$SECONDS status need
-    shift
+cut=()
+stage() { run_stage "" "$@"; }
+# A stage that is ended when there is no time left; what it needs is not there if that was cut. It fails only if one of
+# its tests has failed until then.
+stage_in_time() { run_stage "$last_s" "$@"; }
+run_stage() {
+    local until_s=$1 name=$2 begin=$SECONDS status need
+    shift 2
     while [[ $1 != -- ]]; do
         for need in ${failed[@]+"${failed[@]}"}; do
             [[ $need != "$1" ]] || { failed+=("$name"); printf '%-16s left out: %s failed\n' "$name" "$need"; return; }
         done
+        for need in ${cut[@]+"${cut[@]}"}; do
+            [[ $need != "$1" ]] || until_s=0
+        done
         shift
     done
     shift
+    if [[ -n $until_s ]] && ((SECONDS >= until_s)); then
+        cut+=("$name")
+        printf '%-16s left out: no time\n' "$name"
+        return
+    fi
     # Not in a condition: bash would ignore the -e of everything called from it.
     set +e
-    (set -e; "$@") > "$logs/$name.log" 2>&1
+    if [[ -n $until_s ]]; then
+        run_until "$until_s" "$logs/$name.log" "$@"
+    else
+        (set -e; "$@") > "$logs/$name.log" 2>&1
+    fi
     status=$?
     set -e
-    if ((status)); then
+    if ((status == out_of_time)); then
+        cut+=("$name")
+        printf '%-16s ended after %s min: no time\n' "$name" "$(minutes_since "$begin")"
+    elif ((status)); then
         failed+=("$name")
         tail -n 100 "$logs/$name.log" >&2
         printf '%-16s FAILED after %s min (%s)\n' "$name" "$(minutes_since "$begin")" "$logs/$name.log"
     else
         printf '%-16s %5s min  %s\n' "$name" "$(minutes_since "$begin")" "$(closing_line "$name")"
     fi
+}
+# In a group of processes of its own, which is ended as a whole. What has failed by then has failed: what is ended may
+# be told as failed afterwards.
+out_of_time=124
+run_until() {
+    local until_s=$1 log=$2 status child
+    shift 2
+    set -m
+    (set -e; "$@") < /dev/null > "$log" 2>&1 &
+    child=$!
+    set +m
+    while kill -0 "$child" 2> /dev/null; do
+        if ((SECONDS >= until_s)); then
+            status=$out_of_time
+            ! grep -qE '\*\*\*(Failed|Timeout|Exception)|^FAILED: ' "$log" || status=1
+            kill -TERM -- "-$child"
+            wait "$child" 2> /dev/null
+            return "$status"
+        fi
+        sleep 1
+    done
+    wait "$child"
+    status=$?
+    return $((status == out_of_time ? 1 : status))
 }
 minutes_since() { awk -v s=$((SECONDS - $1)) 'BEGIN { printf "%.1f", s / 60 }'; }
 # The checks that failed in the tests that did, where there is room for no more than the last lines of the output.
@@ -87,7 +135,10 @@ run_tests() {
     ctest --preset "$preset" --parallel "${at_a_time:-$((jobs + 1))}" "$@"
 }
 # Programs that import PyTorch, and builds of a few files.
-run_slow_tests() { at_a_time=$((jobs + 2)) run_tests "$@"; }
+run_slow_tests() {
+    tail --pid="$environments" -f /dev/null  # the packages that they use are there then
+    at_a_time=$((jobs + 2)) run_tests "$@"
+}
 
 format() {
     find examples include src tests \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' \) -print0 \
@@ -146,21 +197,21 @@ stage build cuda-headers -- build ci
 stage tests build python-packages -- run_tests ci --label-exclude 'slow|long'
 if ((all)); then
     stage quickstart cuda-headers -- quickstart_without_toolkit
-    stage asan-build cuda-headers -- build asan
-    stage asan-tests asan-build -- run_tests asan --label-exclude "$unsanitized"
-    stage tsan-build cuda-headers -- build tsan
-    stage tsan-tests tsan-build -- run_tests tsan --label-exclude "$unsanitized|fuzz"
-    stage tidy cuda-headers -- tidy
-    wait "$environments" || true
+    stage_in_time asan-build cuda-headers -- build asan
+    stage_in_time asan-tests asan-build -- run_tests asan --label-exclude "$unsanitized"
+    stage_in_time tsan-build cuda-headers -- build tsan
+    stage_in_time tsan-tests tsan-build -- run_tests tsan --label-exclude "$unsanitized|fuzz"
+    stage_in_time tidy cuda-headers -- tidy
+    stage_in_time slow-tests build python-packages -- run_slow_tests ci --label-regex slow --label-exclude long
+    kill "$environments" 2> /dev/null || true
     trap - EXIT
-    stage slow-tests build python-packages -- run_slow_tests ci --label-regex slow --label-exclude long
 fi
 
 grep -h -A 1000 'The following tests did not run' "$logs"/{tests,slow-tests}.log 2> /dev/null | sed '/^$/q' || true
 for name in ${failed[@]+"${failed[@]}"}; do
     [[ ! -f $logs/$name.log ]] || { printf '%s:\n' "$name"; failed_checks "$logs/$name.log"; }
 done
-printf '%-16s %5s min  %s\n' total "$(minutes_since 0)" "${failed[*]/#/failed: }"
+printf '%-16s %5s min  %s\n' total "$(minutes_since 0)" "${failed[*]/#/failed: } ${cut[*]/#/no time: }"
 for name in tests ${failed[@]+"${failed[@]}"}; do
     closing_line "$name"
 done
