@@ -59,6 +59,7 @@ public:
         add_rows();
         add_failures();
         add_outside();
+        find_growth_room();
         return std::move(out_);
     }
 
@@ -326,6 +327,41 @@ private:
             const code_line* const line = own_line(data_, of.stack);
             out_.failures.back().line = line_text(data_, *line);
             out_.failures.back().code = code_text(data_, of.stack, *line);
+        }
+    }
+
+    // Goes through the highest step: at each moment what grows with the batch has the room that the rest leaves.
+    void find_growth_room() {
+        if (!out_.limit || !out_.has_steps || !out_.failures.empty()) return;
+        const memory_step& step = out_.steps[out_.highest];
+        const auto whole = std::find_if(steps_.begin(), steps_.end(),
+                                        [&](const whole_step& each) { return each.start_ns == step.start_ns; });
+        const double unused =
+            step.peak == 0 ? 0 : static_cast<double>(out_.unused_at_peak) / static_cast<double>(step.peak);
+        const std::uint64_t outside = out_.outside ? out_.outside->most : 0;
+        const double room = static_cast<double>(*out_.limit - std::min(*out_.limit, outside)) / (1 + unused);
+        std::vector<std::pair<std::uint32_t, std::int64_t>> changes;  // event, bytes of those that grow
+        for (const memory_block_life& each : account_.blocks()) {
+            if (each.device != device_ || event(each.birth).time_ns >= whole->end_ns) continue;
+            if (each.death != npos && event(each.death).time_ns < whole->start_ns) continue;
+            const memory_event& birth = event(each.birth);
+            const std::uint32_t place = places_.place_of(birth);
+            const memory_use use = use_of_block(each, place, places_.module_of(birth));
+            const bool is_of_optimizer = places_.role_of(birth, place) == phase_role::optimizer;
+            if (use != memory_use::activations && (use != memory_use::workspace || is_of_optimizer)) continue;
+            changes.emplace_back(each.birth, each.bytes);
+            if (each.death != npos) changes.emplace_back(each.death, -static_cast<std::int64_t>(each.bytes));
+        }
+        std::sort(changes.begin(), changes.end());
+        std::int64_t growing = 0;
+        auto change = changes.begin();
+        for (const std::uint32_t each : events_) {
+            for (; change != changes.end() && change->first <= each; ++change) growing += change->second;
+            const memory_event& of = event(each);
+            if (!of.has_totals || of.time_ns < whole->start_ns || of.time_ns >= whole->end_ns || growing <= 0) continue;
+            const double fixed = static_cast<double>(of.allocated) - static_cast<double>(growing);
+            const double factor = (room - fixed) / static_cast<double>(growing);
+            out_.growth_room = std::min(out_.growth_room.value_or(factor), factor);
         }
     }
 

@@ -116,6 +116,10 @@ struct memory_device {
     std::uint64_t given_back = 0;             // in steps: how often the allocator had less reserved than before
     double growth = 0;                        // of a step, by the rows that grow
     std::optional<memory_outside> outside{};  // not known if the driver could not be asked
+    // How many times as large activations and workspaces could be in the highest step, if what is in no use stays in
+    // proportion; that is the batch, as far as they grow with it. Without steps, activations or a limit it is not
+    // known.
+    std::optional<double> growth_room{};
 };
 
 struct memory_summary {

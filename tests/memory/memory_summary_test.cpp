@@ -167,6 +167,39 @@ TEST(MemorySummary, HasTheLinesThatAskedForBlocks) {
     EXPECT_EQ(of.failures.front().line, "");
 }
 
+// At the peak, in the optimizer, there are no activations: what counts is each moment in which there are.
+TEST(MemorySummary, TellsHowMuchLargerActivationsCouldBe) {
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    simulated_allocator gpu;
+    constexpr std::uint64_t mib = 1024 * kib;
+    const std::uint16_t domain = capture.domain("prof");
+    (void)gpu.take(main, 10, 1000 * mib);
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        const std::uint64_t at = 1000 * (i + 1);
+        main.step(at, i, domain);
+        main.push(at + 1, "forward");
+        const std::uint64_t activation = gpu.take(main, at + 10, 100 * mib);
+        main.pop(at + 30).push(at + 31, "backward");
+        const std::uint64_t workspace = gpu.take(main, at + 40, 60 * mib);
+        gpu.free(main, at + 50, workspace);
+        const std::uint64_t gradient = gpu.take(main, at + 55, 1000 * mib);
+        gpu.free(main, at + 60, activation);
+        main.pop(at + 70).push(at + 71, "optimizer");
+        gpu.free(main, at + 80, gpu.take(main, at + 75, 3000 * mib));
+        gpu.free(main, at + 90, gradient);
+        main.pop(at + 95);
+    }
+    main.step(5000, 4, domain);
+    capture.h200();
+    const memory_device of = only(measured(capture.build()));
+    ASSERT_TRUE(of.limit && of.growth_room);
+    EXPECT_EQ(of.steps[of.highest].peak, 5000 * mib);
+    const auto room = static_cast<double>(*of.limit) / static_cast<double>(mib);
+    // Beside the gradient there are 100 MiB of them; before it 160, with less beside.
+    EXPECT_NEAR(*of.growth_room, std::min((room - 2000) / 100, (room - 1000) / 160), 1e-6);
+}
+
 // Where two lines ask for memory in one place, what grows has the line of what stays.
 TEST(MemorySummary, GrowthHasTheLineOfWhatStays) {
     capture_builder capture;

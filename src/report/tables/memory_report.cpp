@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,6 +79,13 @@ void add_notes(const memory_summary& of, table& out) {
             if (outside.most > outside.at_peak) rest += fmt::format(", and {} at most", bytes_text(outside.most));
             out.notes.push_back(rest + ": by CUDA's context, libraries such as NCCL and cuBLAS, and other processes");
         }
+        if (device.growth_room && *device.growth_room > 1) {
+            out.notes.push_back(
+                fmt::format("activations and workspaces could be {:.1f} times as large before the GPU is full, and so "
+                            "could the batch, as "
+                            "far as they grow with it",
+                            std::floor(*device.growth_room * 10) / 10));
+        }
         if (device.before != 0) {
             out.notes.push_back(fmt::format("{} were allocated before the recording began: by what is not known",
                                             bytes_text(device.before)));
@@ -115,6 +123,7 @@ void add_totals(const memory_summary& of, table& out) {
                   {"retries", device->retries},
                   {"given_back", device->given_back},
                   {"failures", device->failures.size()}};
+    if (device->growth_room) out.totals.emplace_back("growth_room", *device->growth_room);
     if (const auto& outside = device->outside) {
         out.totals.emplace_back("gpu_bytes", outside->total);
         out.totals.emplace_back("gpu_used_bytes", outside->used);
