@@ -120,7 +120,7 @@ def main():
     arguments.add_argument("out", nargs="?", type=pathlib.Path)
     arguments.add_argument("--pairs", type=int, default=20)
     arguments.add_argument("--runs", type=int, default=5)
-    arguments.add_argument("--parts", default="changes,gpu,launches", help="the seeded changes, and equal programs (%(default)s)")
+    arguments.add_argument("--parts", default="changes,gpu,launches", help="the seeded changes, or some of them by name, and equal programs (%(default)s)")
     given = arguments.parse_args()
     parts = given.parts.split(",")
     try:
@@ -136,8 +136,9 @@ def main():
         out.mkdir(parents=True, exist_ok=True)
         program = out / "program.py"
         program.write_text(PROGRAM, encoding="utf-8")
-        for change in CHANGES if "changes" in parts else ():
-            seeded_change(given.prof, program, out, change, min(given.runs, 3))
+        for change in CHANGES:
+            if "changes" in parts or change in parts:
+                seeded_change(given.prof, program, out, change, min(given.runs, 3))
         for bound in ("gpu", "launches"):
             if bound in parts:
                 equal_programs(given.prof, program, out, bound, given.pairs, given.runs)
