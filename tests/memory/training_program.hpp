@@ -55,13 +55,13 @@ public:
     }
 
     // What a step has at its peak, which is in backward, before the last layer's activations come back.
-    std::uint64_t peak_mib(std::uint64_t number, std::uint64_t gpu = 0) const {
+    std::uint64_t peak_bytes(std::uint64_t number, std::uint64_t gpu = 0) const {
         const std::uint64_t parameters = parameters_mib(gpu);
         const std::uint64_t activations =
-            (of_.layers * layer_activations + head_activations) * (number == of_.long_step ? 5 : 4) / 4;
+            (of_.layers * layer_activations + head_activations) * mib * (number == of_.long_step ? 5 : 4) / 4;
         constexpr std::uint64_t first_gradient = layer_parameters;
         constexpr std::uint64_t workspace = 32;
-        return 3 * parameters + activations + first_gradient + workspace + (number + 1) * of_.leaked_mib;
+        return (3 * parameters + first_gradient + workspace + (number + 1) * of_.leaked_mib) * mib + activations;
     }
     std::uint64_t parameters_mib(std::uint64_t gpu = 0) const {
         return embedding + of_.layers * layer_parameters + (gpu == 0 ? 0 : embedding / 2);

@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
     const auto add = [&](const std::string& name, const training_options& options, bool was_killed = false) {
         const training_program made(options);
         write(directory / (name + ".prof"), made.capture, was_killed);
-        expected[name] = {{"highest_mib", made.peak_mib(options.long_step)}, {"parameters_mib", made.parameters_mib()}};
+        expected[name] = {{"highest_bytes", made.peak_bytes(options.long_step)},
+                          {"parameters_mib", made.parameters_mib()}};
     };
     add("train", {});
     add("leak", {.leaked_mib = 4});
@@ -73,8 +74,8 @@ int main(int argc, char** argv) {
         plain.kernel(i + 1, 1'000'000 * i + 100, 1'000'000 * i + 800'000);
     }
     write(directory / "without.prof", plain);
-    const std::uint64_t highest = expected["train"]["highest_mib"];
+    const std::uint64_t highest = expected["train"]["highest_bytes"];
     write_runs(directory / "base", 0);
-    write_runs(directory / "grown", highest * 1024 / 20);
+    write_runs(directory / "grown", highest / 1024 / 20);
     std::ofstream(directory / "expected.json") << expected.dump(2) << '\n';
 }

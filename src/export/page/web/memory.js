@@ -79,6 +79,21 @@ addView("memory", ({ figure, data }) => {
     return { left, room: Math.max(40, width - left - 10), head: hasSteps ? 26 : 10, base: isSingle ? 224 : 140 };
   }
 
+  /**
+   * How many pixels a step has where steps lie closer than the screen can show; 0: they do not.
+   * @param {number} room
+   */
+  function densePitch(room) {
+    const count = lastNotAbove(steps.start_ns, zoom.to) - Math.max(0, lastNotAbove(steps.start_ns, zoom.from)) + 1;
+    const pitch = (room * (Math.min(zoom.to, steps.end_ns) - Math.max(zoom.from, steps.start_ns[0] ?? 0))) / (zoom.to - zoom.from) / count / steps.per_column;
+    return hasSteps && count > 1 && pitch > 0 && pitch < 3 ? pitch : 0;
+  }
+  /**
+   * Of dense steps each column has one whole step at least, so that the most in it is a peak.
+   * @param {number} room
+   */
+  const columnWidth = (room) => Math.max(1, Math.ceil(1.5 * densePitch(room)));
+
   /** @param {number} index */
   function drawPlot(index) {
     const plot = plots[index];
@@ -102,7 +117,7 @@ addView("memory", ({ figure, data }) => {
       items.push(drawn("path.axis", { d: `M${left} ${at}H${left + room}` }), drawn("text.muted", { x: left - 8, y: at + 4, "text-anchor": "end" }, text));
     }
     items.push(...stepMarks(x, left, room, head, base), ...timeMarks(x, left, room, base));
-    const columns = curveColumns(of.curve, zoom.from, zoom.to, Math.max(1, Math.round(room)));
+    const columns = curveColumns(of.curve, zoom.from, zoom.to, Math.max(1, Math.round(room / columnWidth(room))));
     const xOf = (/** @type {number} */ column) => left + (column * room) / columns.most.length;
     items.push(drawn("path.memory-most", { d: columnPath(columns.most, xOf, y, base) }), drawn("path.memory-least", { d: columnPath(columns.least, xOf, y, base) }),
       drawn("path.memory-reserved", { d: columnPath(columns.reserved, xOf, y, null) }), drawn("path.memory-allocated", { d: columnPath(columns.most, xOf, y, null) }));
@@ -224,6 +239,17 @@ addView("memory", ({ figure, data }) => {
       (moment?.where ? ", " + moment.where : "") + ".";
   }
   /**
+   * The moment itself, or of a curve that was thinned the change next to it: what was between two is not known here.
+   * @param {MemoryDevice} of
+   * @param {number} ns
+   */
+  function knownMoment({ curve }, ns) {
+    if (curve.time_ns.length >= curve.changes) return ns;
+    const before = Math.max(0, lastNotAbove(curve.time_ns, ns));
+    const after = Math.min(curve.time_ns.length - 1, before + 1);
+    return curve.time_ns[ns - curve.time_ns[before] <= curve.time_ns[after] - ns ? before : after];
+  }
+  /**
    * The moment below a place of a plot: a peak, if one is near.
    * @param {number} index
    * @param {PointerEvent} event
@@ -236,7 +262,7 @@ addView("memory", ({ figure, data }) => {
     const ns = (/** @type {number} */ px) => zoom.from + (Math.max(0, Math.min(room, px - left)) / room) * (zoom.to - zoom.from);
     const change = changeIn(devices[index].curve, ns(place - 2), ns(place + 2));
     const found = change >= 0 ? devices[index].curve.time_ns[change] : -1;
-    return found >= ns(place - 2) ? found : ns(place);
+    return found >= ns(place - 2) ? found : knownMoment(devices[index], ns(place));
   }
   /**
    * @param {HTMLElement} plot
@@ -485,11 +511,9 @@ addView("memory", ({ figure, data }) => {
     const { curve, limit } = device();
     const kept = curve.time_ns.length;
     const hint = "Point at a moment, or use ← →. H picks the highest step, M the median. Drag to zoom, Esc shows all.";
-    const thinned = kept < curve.changes ? " Of " + numberText(curve.changes, 0) + " changes " + numberText(kept, 0) + " are drawn: those between two of them are neither higher nor lower." : "";
+    const thinned = kept < curve.changes ? " Of " + numberText(curve.changes, 0) + " changes " + numberText(kept, 0) + " are drawn: of each piece the first, the last, the highest and the lowest, so that no peak is left out." : "";
     const beyond = limit !== null && limit > topOf(device()) * 1.04 ? " The limit, " + memoryText(limit) + ", is above the scale." : "";
-    const room = layoutOf(plots[chosen].clientWidth).room;
-    const inZoom = lastNotAbove(steps.start_ns, zoom.to) - Math.max(0, lastNotAbove(steps.start_ns, zoom.from));
-    const dense = inZoom * 3 > room ? " Steps lie closer than the screen can show: what is pale lies between the least and the most." : "";
+    const dense = densePitch(layoutOf(plots[chosen].clientWidth).room) > 0 ? " Steps lie closer than the screen can show: what is pale lies between the least and the most." : "";
     return hint + dense + beyond + thinned;
   }
 
@@ -536,7 +560,7 @@ addView("memory", ({ figure, data }) => {
       const { selection } = address;
       const place = device().peaks.step.indexOf(Number(selection));
       const moment = device().moments.find((each) => each.key === (selection === "error" ? "failure" : selection));
-      cursor = moment?.time_ns ?? (selection !== "" && place >= 0 ? device().peaks.time_ns[place] : selection.endsWith("ms") ? Number(selection.slice(0, -2)) * 1e6 : null);
+      cursor = moment?.time_ns ?? (selection !== "" && place >= 0 ? device().peaks.time_ns[place] : selection.endsWith("ms") ? knownMoment(device(), Number(selection.slice(0, -2)) * 1e6) : null);
       if (Number.isNaN(cursor)) cursor = null;
       drawAll();
       say.textContent = sentence(device(), cursor ?? device().moments[0].time_ns);
