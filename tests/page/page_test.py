@@ -406,10 +406,11 @@ class Views(PageTest):
             self.assertGreater(colours, 20, name)
 
     def test_it_is_quick_and_small(self):
-        for name in ("gpt", "ddp", "job"):
+        # Those of "gpt" and "job" are shipped; one rank's own page has more steps in time.
+        for name, most in (("gpt", 500_000), ("ddp", 600_000), ("job", 500_000)):
             self.open(name)
             self.assertLess(int(self.run_js("return document.documentElement.dataset.ready")), MOST_MS_TO_FIRST_VIEW)
-            self.assertLess(PAGES[name].stat().st_size, 500_000)
+            self.assertLess(PAGES[name].stat().st_size, most)
 
     def test_a_run_without_gpu(self):
         self.open("without_gpu")
