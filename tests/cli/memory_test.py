@@ -6,9 +6,12 @@
 
 The captures are of training runs whose memory is known beforehand (tests/memory/training_program.hpp).
 """
+import csv
 import json
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,6 +25,7 @@ MIB = 1 << 20
 FOLDER = tempfile.TemporaryDirectory(prefix="libprof-memory-")
 CAPTURES = pathlib.Path(FOLDER.name)
 page_test.PROF = PROF
+TRACE_PROCESSOR = str(pathlib.Path(__file__).resolve().parents[3] / "shared/tools/trace_processor/trace_processor_shell")
 
 
 def setUpModule():
@@ -91,6 +95,54 @@ class ThePage(unittest.TestCase):
         page = page_test.Page(CAPTURES / "long.html")
         self.assertLess(len(json.dumps(page.views["memory"])), 300_000)
         self.assertLess((CAPTURES / "long.html").stat().st_size, 1_000_000)
+
+
+class TheTrace(unittest.TestCase):
+    """The series of the exported trace, as Perfetto's importer reads them where it is there, else from the file."""
+
+    def series(self, capture):
+        trace = CAPTURES / f"{capture}.json"
+        done = run("export", CAPTURES / f"{capture}.prof", "-o", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = {}
+        program = os.environ.get("PERFETTO_TRACE_PROCESSOR") or TRACE_PROCESSOR
+        if pathlib.Path(program).exists() and shutil.which("node"):
+            query = CAPTURES / "query.sql"
+            query.write_text("select counter_track.name, ts, value from counter join counter_track on counter.track_id = counter_track.id;")
+            done = subprocess.run([program, "-q", str(query), str(trace)], check=True, capture_output=True, text=True)
+            for name, at, value in list(csv.reader(done.stdout.splitlines()))[1:]:
+                out.setdefault(name.removesuffix(" bytes"), []).append((int(at), int(float(value))))
+        else:
+            for event in json.loads(trace.read_text())["traceEvents"]:
+                if event["ph"] == "C":
+                    out.setdefault(event["name"], []).append((round(event["ts"] * 1000), event["args"]["bytes"]))
+        return out
+
+    def check(self, series, rows, gpus):
+        self.assertEqual(sorted(series), sorted(f"GPU {gpu} memory {what}" for gpu in range(gpus) for what in ("allocated", "reserved")))
+        for row in rows:
+            allocated, reserved = (series[f"GPU {row['device']} memory {what}"] for what in ("allocated", "reserved"))
+            self.assertEqual(dict(allocated)[row["peak_at_ns"]], row["peak_bytes"])
+            # The highest of the step, with what holds from before it.
+            later = [other["start_ns"] for other in rows if other["device"] == row["device"] and other["start_ns"] > row["start_ns"]]
+            until = min(later, default=row["start_ns"] + 40_000_000)
+            for samples, most in ((allocated, row["peak_bytes"]), (reserved, row["reserved_bytes"])):
+                before = [value for at, value in samples if at < row["start_ns"]][-1:]
+                self.assertEqual(max(before + [value for at, value in samples if row["start_ns"] <= at < until]), most)
+
+    def test_each_steps_peak_is_in_the_series(self):
+        for capture, gpus in (("train", 1), ("leak", 1), ("two_gpus", 2)):
+            with self.subTest(capture):
+                rows = report("memory_steps", capture)["rows"]
+                self.assertEqual(len(rows), 11 * gpus)
+                self.check(self.series(capture), rows, gpus)
+
+    def test_a_sample_that_is_wrong_is_found(self):
+        series, rows = self.series("train"), report("memory_steps", "train")["rows"]
+        name = "GPU 0 memory allocated"
+        series[name] = [(at, value + 512 if at == rows[4]["peak_at_ns"] else value) for at, value in series[name]]
+        with self.assertRaises(AssertionError):
+            self.check(series, rows, 1)
 
 
 class TheGate(unittest.TestCase):
