@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.hpp"
 #include "compare/baseline.hpp"
 #include "compare/comparison.hpp"
 #include "compare/limits.hpp"
@@ -163,7 +164,7 @@ TEST(MemoryFigures, LimitsAreWrittenSo) {
 }
 
 TEST(MemoryFigures, ABaselineKeepsThem) {
-    const scratch_directory scratch;
+    const test::scratch_directory scratch;
     const std::string path = scratch.path + "/b.json";
     const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
     const std::string text = baseline_text(baseline_of(runs("base", {100 * mb, 0}), false));

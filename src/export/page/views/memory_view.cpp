@@ -17,6 +17,7 @@
 #include "base/display_text.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
+#include "record/memory.hpp"
 #include "report/memory_answer.hpp"
 
 namespace prof {
@@ -79,7 +80,7 @@ std::string place_words(const std::string& path, const std::string& module) {
 class memory_curve {
 public:
     memory_curve(const timeline& data, const memory_device& of) : data_(data) {
-        const auto device = static_cast<std::uint16_t>(of.kind << 8 | of.device);
+        const std::uint16_t device = packed_device(of.kind, static_cast<std::uint8_t>(of.device));
         for (const memory_event& each : data.memory) {
             if (each.device == device && each.has_totals) events_.push_back(&each);
         }
@@ -262,7 +263,7 @@ private:
 
     std::int64_t last_moment(const memory_device& of) const {
         std::int64_t out = begin_ns_;
-        const auto device = static_cast<std::uint16_t>(of.kind << 8 | of.device);
+        const std::uint16_t device = packed_device(of.kind, static_cast<std::uint8_t>(of.device));
         for (const memory_event& each : data_.memory) {
             if (each.device == device) out = each.time_ns;
         }
@@ -434,8 +435,8 @@ private:
             }
         }
         if (of.growth > 0) {
-            out.lead.push_back(fmt::format("It grows by {} each step.",
-                                           bytes_text(static_cast<std::uint64_t>(of.growth))));
+            out.lead.push_back(
+                fmt::format("It grows by {} each step.", bytes_text(static_cast<std::uint64_t>(of.growth))));
         }
     }
 
