@@ -18,11 +18,12 @@ addView("memory", ({ figure, data }) => {
   let by = "place";
   let order = { key: "0", ascending: false };
   let query = "";
-  let shown = most;
+  /** Rows of the table of places; 0: those that have something at a moment. */
+  let shown = 0;
   let isPrinting = false;
 
   const device = () => devices[chosen];
-  const seconds = (/** @type {number} */ ns) => numberText(ns / 1e9, ns < 9.995e9 ? 3 : 2) + " s";
+  const seconds = (/** @type {number} */ ns) => (end < 1e8 ? numberText(ns / 1e6, 3) + " ms" : numberText(ns / 1e9, ns < 9.995e9 ? 3 : 2) + " s");
 
   /**
    * The step at a moment, as people say it; "": there is none.
@@ -435,7 +436,7 @@ addView("memory", ({ figure, data }) => {
   const hasModules = devices.some(({ places }) => places.module.some(Boolean));
   const switched = switchButtons("Rows", hasModules ? [["place", "each place"], ["range", "by range"], ["module", "by module"]] : [["place", "each place"], ["range", "by range"]], by, (value) => {
     by = value;
-    shown = most;
+    shown = 0;
     drawPlaces();
     keepAddress();
   });
@@ -476,13 +477,15 @@ addView("memory", ({ figure, data }) => {
   function drawPlaces() {
     const all = columns();
     const rows = fittingPlaces();
+    const held = rows.filter((row) => row.bytes.some(Boolean)).length;
+    const count = isPrinting ? rows.length : shown || Math.min(most, order.key in device().moments ? Math.max(8, held) : most);
     const head = sortableHead(all, order, (key) => {
       order = { key, ascending: order.key === key ? !order.ascending : key === "name" || key === "use" };
       drawPlaces();
       keepAddress();
       /** @type {HTMLElement | null} */ (holder.querySelector(`button[data-sort="${key}"]`))?.focus();
     });
-    const body = element("tbody", {}, ...rows.slice(0, isPrinting ? rows.length : shown).map((row) => element("tr", {}, ...all.map((column) => {
+    const body = element("tbody", {}, ...rows.slice(0, count).map((row) => element("tr", {}, ...all.map((column) => {
       if (column.key === "name") return element("th", { scope: "row" }, row.name, row.below ? element("div.in", {}, row.below) : null);
       if (column.key === "use") return element("td", {}, element("span.part", {}, row.uses.map((use) => swatch(uses[use].colour)).reduce((all, each) => { all.append(each); return all; }, element("span.swatches")), column.text(row)));
       return element("td.n" + (column.of(row) === 0 ? ".weak" : "") + (column.narrow ? ".hide-narrow" : ""), {}, column.text(row));
@@ -490,9 +493,9 @@ addView("memory", ({ figure, data }) => {
     const { rest } = device().places;
     holder.replaceChildren(element("table.memory-places", {}, element("caption.unseen", {}, "Where memory was asked for"), head, body));
     if (rows.length === 0) holder.append(element("p.why", {}, "No place has “" + shortened(query, 60) + "”."));
-    if (rows.length > shown && !isPrinting) {
-      holder.append(element("p.more", {}, element("button.button", { type: "button", click: () => { shown += 50; drawPlaces(); } },
-        "Show " + Math.min(50, rows.length - shown) + " more of " + rows.length)));
+    if (rows.length > count) {
+      holder.append(element("p.more", {}, element("button.button", { type: "button", click: () => { shown = count + 50; drawPlaces(); } },
+        "Show " + Math.min(50, rows.length - count) + " more of " + rows.length)));
     } else if (rest.count > 0 && query === "") {
       holder.append(element("p.hint", {}, plural(rest.count, "further place") + " with little are not in the table: " + memoryText(rest.bytes[0]) + " " + momentPhrase(device().moments[0]) + "."));
     }
