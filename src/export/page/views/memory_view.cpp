@@ -213,6 +213,7 @@ private:
     // The fullest device first, as the first screen has it.
     std::vector<const memory_device*> by_fill() const {
         std::vector<const memory_device*> out;
+        out.reserve(found_.devices.size());
         for (const memory_device& each : found_.devices) out.push_back(&each);
         const memory_device* const first = fullest(found_);
         std::stable_partition(out.begin(), out.end(), [&](const memory_device* each) { return each == first; });
@@ -337,14 +338,14 @@ private:
     static std::vector<const memory_row*> rows_in_order(const memory_device& of,
                                                         const std::vector<memory_moment>& moments) {
         std::vector<const memory_row*> out;
+        out.reserve(of.rows.size());
         for (const memory_row& row : of.rows) out.push_back(&row);
-        const auto sizes = [&](const memory_row* row) {
-            std::vector<std::int64_t> made;
-            for (const memory_moment& each : moments) made.push_back(row->*each.bytes);
-            return made;
-        };
-        std::stable_sort(out.begin(), out.end(),
-                         [&](const memory_row* a, const memory_row* b) { return sizes(a) > sizes(b); });
+        std::stable_sort(out.begin(), out.end(), [&](const memory_row* a, const memory_row* b) {
+            for (const memory_moment& each : moments) {
+                if (a->*each.bytes != b->*each.bytes) return a->*each.bytes > b->*each.bytes;
+            }
+            return false;
+        });
         return out;
     }
 
@@ -447,7 +448,7 @@ private:
             std::string title = capitalized(page_sentence(each.title)) + '.';
             if (found_.devices.size() > 1) title = fmt::format("GPU {}: {}", each.device, title);
             const std::string advice = page_sentence("Try: " + each.advice + ".");
-            texts.items.push_back(title + " " + advice);
+            texts.items.push_back(fmt::format("{} {}", title, advice));
             list.push_back({{"title", std::move(title)}, {"advice", advice}});
         }
         if (!texts.items.empty()) out.blocks.emplace_back(std::move(texts));
