@@ -2,7 +2,8 @@
 # Makes a C++ file of the script and the style sheet of a page.
 # cmake -DSCRIPTS=a.js|b.js -DSTYLES=a.css -DOUTPUT=page_files.cpp -P ProfPageFiles.cmake
 #
-# All scripts are one function, without the lines and blocks that are nothing but comments.
+# All scripts are one function, without the lines and blocks that are nothing but comments, and without indentation: a page
+# is sent by mail. REQUIRES: no text of a script is longer than a line.
 
 # The files, one after another, as `name`.
 function(joined name files)
@@ -19,7 +20,7 @@ function(without_comments name)
     set(text "\n${${name}}")
     string(REGEX REPLACE "\n[ \t]*/\\*([^*]|\\*+[^*/])*\\*+/[ \t]*" "\n" text "${text}")
     string(REGEX REPLACE "\n[ \t]*//[^\n]*" "" text "${text}")
-    string(REGEX REPLACE "\n[ \t]*\n+" "\n" text "${text}")
+    string(REGEX REPLACE "\n[ \t\n]+" "\n" text "${text}")
     set(${name} "${text}" PARENT_SCOPE)
 endfunction()
 

@@ -56,7 +56,8 @@ diff_command::diff_command(command_arguments& arguments) {
         .add("--fail-over", limits_,
              "Exit with 3 if the step is slower by more than PERCENT, with 4 if more runs are needed to tell; "
              "gpu=PERCENT: "
-             "the GPU time; range:PATH=PERCENT, module:PATH=PERCENT: that of a range or module. Repeat it for several")
+             "the GPU time; memory=PERCENT, memory-median=PERCENT: the peak of the highest or of the median step; "
+             "range:PATH=PERCENT, module:PATH=PERCENT: the GPU time of a range or module. Repeat it for several")
         .one_value_each_time()
         .takes(
             {std::string(gate_limit_words), [](const std::string& text) { return parse_gate_limit(text).has_value(); }})

@@ -157,12 +157,14 @@ prof diagnose run.prof --fail-above 10)",
      "and "
      "by what the GPU did or waited for, which adds up to the whole; then the ranges, modules, kernels and lines that "
      "changed most, and the findings that went and came. The unit is the run: one run on each side can say that these "
-     "two differ, not that the code is slower. Files are as those of prof report.",
+     "two differ, not that the code is slower. Of runs with --allocations on memory is compared, too. Files are as "
+     "those of prof report.",
      R"(prof diff before.prof after.prof
 prof diff runs/main runs/branch
 prof diff before.prof after.prof --format markdown
 prof diff runs/main runs/branch --margin 0.5 --format json -o diff.json
-prof diff runs/main runs/branch --fail-over 2% --fail-over range:backward=3%)",
+prof diff runs/main runs/branch --fail-over 2% --fail-over range:backward=3%
+prof diff runs/main runs/branch --fail-over memory=2%)",
      R"(EXIT STATUS
     0  done, whatever the verdict; all limits hold
     1  a capture could not be read or compared, or the output not written

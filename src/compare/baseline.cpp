@@ -23,7 +23,9 @@ namespace prof {
 namespace {
 
 constexpr std::string_view version_key = "prof_baseline";
-constexpr std::uint32_t version = 1;
+// Since 2 runs have their memory. One of version 1 is read, too: no allocation was recorded then, as far as it tells.
+constexpr std::uint32_t version = 2;
+constexpr std::uint32_t oldest_version = 1;
 constexpr std::array<const char*, 3> facts_of_machine = {"host", "GPU", "highest GPU clock"};
 constexpr std::size_t most_lengths = 1'000;  // of a run's steps
 constexpr std::size_t most_rows = 1'000;     // of a list
@@ -41,6 +43,9 @@ constexpr std::array<std::pair<const char*, double run_profile::*>, 6> figures =
      {"gpu_sum_ns", &run_profile::gpu_sum_ns},
      {"gpu_busy_ns", &run_profile::gpu_busy_ns},
      {"ops", &run_profile::ops}}};
+// Null: not recorded.
+constexpr std::array<std::pair<const char*, double run_profile::*>, 2> memory_figures = {
+    {{"peak_bytes", &run_profile::peak_bytes}, {"median_peak_bytes", &run_profile::median_peak_bytes}}};
 constexpr std::array<std::pair<const char*, bool run_profile::*>, 4> flags = {
     {{"has_steps", &run_profile::has_steps},
      {"has_modules", &run_profile::has_modules},
@@ -91,6 +96,9 @@ std::string run_text(const run_profile& run) {
     for (const auto& [key, flag] : flags) out += fmt::format(", \"{}\": {}", key, run.*flag);
     out += ",\n  ";
     for (const auto& [key, figure] : figures) out += fmt::format(" \"{}\": {},", key, number_text(run.*figure));
+    for (const auto& [key, figure] : memory_figures) {
+        out += fmt::format(" \"{}\": {},", key, run.*figure > 0 ? number_text(run.*figure) : "null");
+    }
     const std::vector<double> lengths = shortened(run.step_lengths_ns);
     out += fmt::format("\n   \"steps\": {}, \"step_lengths_ns\": ", run.has_steps ? run.step_lengths_ns.size() : 0);
     out += array_text(lengths.size(), [&](std::size_t i) { return fmt::format("{}", std::llround(lengths[i])); });
@@ -164,8 +172,9 @@ public:
         bool has_version = false;
         for_members([&](const std::string& key) {
             if (key == version_key) {
-                if (const double found = number(); found != version) {
-                    refuse(path_, fmt::format("it has version {}, and {} is known", found, version));
+                if (const double found = number(); found != version && found != oldest_version) {
+                    refuse(path_,
+                           fmt::format("it has version {}, and {} and {} are known", found, oldest_version, version));
                 }
                 has_version = true;
             } else if (key == "libprof") {
@@ -220,15 +229,16 @@ private:
         return *value;
     }
     // None of null.
+    std::optional<double> number_or_none() {
+        const std::string word(json_.word());
+        const std::optional<double> value = parse_number<double>(word);
+        const bool is_usable = value ? std::isfinite(*value) && *value >= 0 : word == "null";
+        if (!is_usable) refuse(path_, "'" + word + "' is no number from 0 on");
+        return value;
+    }
     std::vector<std::optional<double>> numbers() {
         std::vector<std::optional<double>> out;
-        for_elements([&] {
-            const std::string word(json_.word());
-            const std::optional<double> value = parse_number<double>(word);
-            const bool is_usable = value ? std::isfinite(*value) && *value >= 0 : word == "null";
-            if (!is_usable) refuse(path_, "'" + word + "' is no number from 0 on");
-            out.push_back(value);
-        });
+        for_elements([&] { out.push_back(number_or_none()); });
         return out;
     }
     std::map<std::string, std::string> texts() {
@@ -252,6 +262,9 @@ private:
             } else if (const auto* const figure = std::find_if(figures.begin(), figures.end(), is_key);
                        figure != figures.end()) {
                 out.*figure->second = number();
+            } else if (const auto* const memory = std::find_if(memory_figures.begin(), memory_figures.end(), is_key);
+                       memory != memory_figures.end()) {
+                out.*memory->second = number_or_none().value_or(0);
             } else {
                 json_.skip();
             }

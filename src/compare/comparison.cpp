@@ -70,9 +70,21 @@ void add_figure(comparison& to, const char* name, const profiles& base, const pr
         return;
     }
     const bool is_step = figure == &run_profile::step_ns;
-    to.figures.push_back({name, is_step && to.is_pair()
-                                    ? judge_pair(base.front().step_lengths_ns, changed.front().step_lengths_ns, options)
-                                    : judge(from, into, options)});
+    const bool is_memory = figure == &run_profile::peak_bytes || figure == &run_profile::median_peak_bytes;
+    to.figures.push_back({name,
+                          is_step && to.is_pair()
+                              ? judge_pair(base.front().step_lengths_ns, changed.front().step_lengths_ns, options)
+                              : judge(from, into, options),
+                          is_memory});
+}
+
+// Where some runs have memory and others have none; where none has any, nobody asked for it.
+void note_missing_memory(comparison& to, const profiles& base, const profiles& changed) {
+    const auto has_memory = [](const run_profile& run) { return run.peak_bytes > 0; };
+    const auto count =
+        std::count_if(base.begin(), base.end(), has_memory) + std::count_if(changed.begin(), changed.end(), has_memory);
+    if (count == 0 || static_cast<std::size_t>(count) == base.size() + changed.size()) return;
+    to.notes.emplace_back("memory is not compared: not every run has recorded allocations (--allocations on)");
 }
 
 // The means over the runs of a group; the names in the order of their first run.
@@ -291,6 +303,11 @@ comparison compare(const std::vector<run_profile>& base, const std::vector<run_p
     add_figure(out, "GPU time", base, changed, &run_profile::gpu_sum_ns, options);
     add_figure(out, "GPU busy", base, changed, &run_profile::gpu_busy_ns, options);
     add_figure(out, "CPU", base, changed, &run_profile::host_ns, options);
+    add_figure(out, "memory peak", base, changed, &run_profile::peak_bytes, options);
+    if (out.has_steps) {
+        add_figure(out, "memory peak, median step", base, changed, &run_profile::median_peak_bytes, options);
+    }
+    note_missing_memory(out, base, changed);
     for (const bool are_new : {false, true}) {
         const std::vector<compared_run> runs = figures_of_runs(are_new ? changed : base, are_new);
         out.runs.insert(out.runs.end(), runs.begin(), runs.end());

@@ -21,10 +21,11 @@ struct fact_difference {
     std::string changed{};
 };
 
-// A figure of the runs: "step", "GPU time".
+// A figure of the runs: "step", "GPU time", "memory peak". More of it is worse.
 struct compared_figure {
     std::string name{};
     judged_figure judged{};
+    bool is_memory = false;  // bytes; else a time in ns
 };
 
 // A part of the difference between the mean steps, in whole quanta of time: the parts of a side add up to its step.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/json_text.hpp"
 #include "base/number.hpp"
 #include "base/suggestion.hpp"
 #include "compare/corrections.hpp"
@@ -39,10 +40,17 @@ struct limited_figure {
     std::string_view word;
     double (*value)(const run_profile& run, const std::string& name);
     std::vector<named_cost> run_profile::*named = nullptr;
+    bool is_memory = false;
 };
 constexpr std::array limited_figures = std::to_array<limited_figure>({
     {"step", [](const run_profile& run, const std::string&) { return run.step_ns; }},
     {"gpu", [](const run_profile& run, const std::string&) { return run.gpu_sum_ns; }},
+    {.word = "memory",
+     .value = [](const run_profile& run, const std::string&) { return run.peak_bytes; },
+     .is_memory = true},
+    {.word = "memory-median",
+     .value = [](const run_profile& run, const std::string&) { return run.median_peak_bytes; },
+     .is_memory = true},
     {"range",
      [](const run_profile& run, const std::string& name) {
          const double ns = sum_of(run.ranges, name);
@@ -73,6 +81,25 @@ std::optional<std::vector<double>> values_of(const std::vector<run_profile>& run
         out.push_back(*value);
     }
     return out;
+}
+
+// Why a limit cannot be tested that is on a figure which a run lacks.
+std::string missing_text(const std::vector<run_profile>& base, const std::vector<run_profile>& changed,
+                         const gate_limit& limit) {
+    if (!figure_named(limit.of)->is_memory) return "it is not in each run of both sides";
+    std::size_t missing = 0;
+    const run_profile* first = nullptr;
+    for (const std::vector<run_profile>* const side : {&base, &changed}) {
+        for (const run_profile& run : *side) {
+            if (value_of(run, limit)) continue;
+            ++missing;
+            if (first == nullptr) first = &run;
+        }
+    }
+    const std::string name =
+        first == nullptr || first->files.empty() ? std::string("a run") : terminal_safe(first->files.front());
+    return fmt::format("no allocation was recorded in {}{}: `prof run --allocations on` records those of PyTorch", name,
+                       missing > 1 ? fmt::format(" and {} more run{}", missing - 1, missing == 2 ? "" : "s") : "");
 }
 
 }  // namespace
@@ -119,7 +146,7 @@ std::vector<gated_figure> gate(const std::vector<run_profile>& base, const std::
         const auto from = values_of(base, limit);
         const auto into = values_of(changed, limit);
         if (!from || !into) {
-            figure.why = "it is not in each run of both sides";
+            figure.why = missing_text(base, changed, limit);
             continue;
         }
         figure.change = std::expm1(mean_of(*into) - mean_of(*from));

@@ -12,15 +12,16 @@
 
 namespace prof {
 
-// "2%", "gpu=5%", "range:backward=3%", "module:GPT2.h=3%".
+// "2%", "gpu=5%", "memory=2%", "range:backward=3%", "module:GPT2.h=3%".
 struct gate_limit {
-    std::string of{"step"};  // a word of the table in limits.cpp: "step", "gpu", "range", "module"
+    std::string of{"step"};  // a word of the table in limits.cpp: "step", "gpu", "memory", "range", "module"
     std::string name{};      // of the range or module: its path, or the path's end
     double most = 0;         // 0.02 is 2 % more
     std::string text{};      // as it was given
 };
 inline constexpr std::string_view gate_limit_words =
-    "PERCENT of the step, or gpu=PERCENT, range:PATH=PERCENT, module:PATH=PERCENT";
+    "PERCENT of the step, or gpu=PERCENT, memory=PERCENT, memory-median=PERCENT, range:PATH=PERCENT, "
+    "module:PATH=PERCENT";
 std::optional<gate_limit> parse_gate_limit(const std::string& text);
 
 enum class gate_result : std::uint8_t { holds, fails, inconclusive };

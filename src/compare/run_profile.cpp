@@ -15,6 +15,7 @@
 #include "analysis/steps/step_figures.hpp"
 #include "compare/mean.hpp"
 #include "compare/numbers_in_names.hpp"
+#include "memory/memory_summary.hpp"
 #include "symbols/kernel_names.hpp"
 
 namespace prof {
@@ -229,6 +230,14 @@ run_profile profile_of(const timeline& data, const std::string& file, const proj
         out.modules.push_back(
             {row.path, static_cast<double>(gpu_ns(row.total)) / steps, static_cast<double>(row.calls) / steps});
     }
+    const memory_summary memory = measure_memory(part.whole(), part.whole_att(),
+                                                 {.step_function = part.step_function(),
+                                                  .scope = chosen ? chosen->scope() : step_scope{},
+                                                  .original = &part.recorded()});
+    if (const memory_device* const device = fullest(memory); device != nullptr && !device->steps.empty()) {
+        out.peak_bytes = static_cast<double>(device->steps[device->highest].peak);
+        out.median_peak_bytes = static_cast<double>(device->steps[device->median].peak);
+    }
     if (found != nullptr) add_diagnosis(out, *found);
     return out;
 }
@@ -305,6 +314,10 @@ run_profile merged(std::vector<run_profile> processes) {
             const auto known = std::find_if(out.findings.begin(), out.findings.end(),
                                             [&](const kept_finding& other) { return other.title == found.title; });
             if (known == out.findings.end()) out.findings.push_back(std::move(found));
+        }
+        if (one.peak_bytes > out.peak_bytes) {
+            out.peak_bytes = one.peak_bytes;
+            out.median_peak_bytes = one.median_peak_bytes;
         }
         out.has_modules |= one.has_modules;
         out.is_diagnosed |= one.is_diagnosed;

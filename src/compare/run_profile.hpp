@@ -52,8 +52,12 @@ struct run_profile {
     double gpu_sum_ns = 0;                       // of a step, on all GPUs: durations of operations added
     double gpu_busy_ns = 0;                      // of a step, on all GPUs: with an operation running
     double ops = 0;                              // of a step: operations of the GPU
-    std::vector<time_cell> cells{};              // they add up to step_ns
-    std::vector<named_cost> ranges{};            // GPU time by path
+    // Bytes that PyTorch's allocator had given out on the fullest GPU: at the highest step's peak, and at the peak of
+    // the median step. 0: no allocation was recorded.
+    double peak_bytes = 0;
+    double median_peak_bytes = 0;
+    std::vector<time_cell> cells{};    // they add up to step_ns
+    std::vector<named_cost> ranges{};  // GPU time by path
     // The same of names that a row of `ranges` has as one ("layer #"): the last name is whole ("step #/layer 11").
     std::vector<named_cost> numbered_ranges{};
     std::vector<named_cost> modules{};  // GPU time by path
@@ -71,7 +75,7 @@ run_profile profile_of(const timeline& data, const std::string& file, const proj
                        const selection_request& selection, const diagnosis* found);
 
 // The run of these processes, such as the ranks of a job: means over those that have steps and GPU work, if any has,
-// also of the length of each step; findings of all. REQUIRES: there is one.
+// also of the length of each step; memory of the one with the highest peak; findings of all. REQUIRES: there is one.
 run_profile merged(std::vector<run_profile> processes);
 
 }  // namespace prof

@@ -443,6 +443,16 @@ void count_retries(const timeline& data, const memory_options& options, const st
 
 }  // namespace
 
+const memory_device* fullest(const memory_summary& of) noexcept {
+    const auto fill = [](const memory_device& each) {
+        const auto peak = each.steps.empty() ? 0.0 : static_cast<double>(each.steps[each.highest].peak);
+        return std::pair(each.limit ? peak / static_cast<double>(*each.limit) : 0.0, peak);
+    };
+    const auto found = std::max_element(of.devices.begin(), of.devices.end(),
+                                        [&](const auto& a, const auto& b) { return fill(a) < fill(b); });
+    return found == of.devices.end() ? nullptr : &*found;
+}
+
 memory_summary measure_memory(const timeline& data, const attribution& att, const memory_options& options) {
     memory_summary out{.events = data.memory.size()};
     if (data.memory.empty()) return out;

@@ -140,6 +140,9 @@ struct memory_options {
     std::function<memory_call(const timeline_api_call&)> call_kind{};
 };
 
+// The device whose peak comes nearest to its limit, or is the highest; null: there is none.
+const memory_device* fullest(const memory_summary& of) noexcept;
+
 memory_summary measure_memory(const timeline& data, const attribution& att, const memory_options& options = {});
 
 }  // namespace prof

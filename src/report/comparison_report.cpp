@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/apportioned.hpp"
+#include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "report/runs_report.hpp"
 #include "report/table.hpp"
@@ -42,9 +43,12 @@ std::string more_runs_text(const judged_figure& of) {
     return fmt::format("{} more run{} on each side would tell", *of.more_runs, *of.more_runs == 1 ? "" : "s");
 }
 
-std::string found_text(const judged_figure& of) {
-    if (of.found == verdict::same) return "same within " + share_text(of.margin);
-    return std::string(to_string(of.found));
+std::string found_text(const compared_figure& of) {
+    const judged_figure& judged = of.judged;
+    if (judged.found == verdict::same) return "same within " + share_text(judged.margin);
+    if (of.is_memory && judged.found == verdict::faster) return "less";
+    if (of.is_memory && judged.found == verdict::slower) return "more";
+    return std::string(to_string(judged.found));
 }
 
 table differences_table(const comparison& of) {
@@ -57,6 +61,20 @@ table differences_table(const comparison& of) {
     for (const fact_difference& each : of.differences) {
         const auto cell = [](const std::string& text) { return text.empty() ? table_cell() : table_cell(text); };
         out.rows.push_back({each.what, cell(each.base), cell(each.changed)});
+    }
+    return out;
+}
+
+// Bytes in the columns of times, for people: each row has its own unit.
+shown_rows figures_for_people(const table& whole, const shown_limits& /*limits*/) {
+    constexpr std::size_t base_ns = 1;
+    const std::size_t base_bytes = whole.columns.size() - 2;
+    shown_rows out{.rows = whole.rows};
+    for (table_row& row : out.rows) {
+        for (std::size_t side = 0; side < 2; ++side) {
+            const auto* const bytes = std::get_if<std::uint64_t>(&row[base_bytes + side].value);
+            if (bytes != nullptr) row[base_ns + side] = bytes_text(*bytes);
+        }
     }
     return out;
 }
@@ -77,15 +95,21 @@ table figures_table(const comparison& of) {
                {"run_spread", "spread of runs", quantity::share, 3},
                {"base_runs", "base runs", quantity::count, 4},
                {"new_runs", "new runs", quantity::count, 4},
-               {"more_runs", "more runs", quantity::count, 4}},
+               {"more_runs", "more runs", quantity::count, 4},
+               {"base_bytes", "", quantity::bytes},
+               {"new_bytes", "", quantity::bytes}},
               {},
               {}};
     for (const compared_figure& figure : of.figures) {
         const judged_figure& judged = figure.judged;
-        table_row row = {figure.name, whole_ns(judged.base), whole_ns(judged.changed), judged.change};
+        const auto time = [&](double value) { return figure.is_memory ? table_cell() : whole_ns(value); };
+        const auto bytes = [&](double value) {
+            return figure.is_memory ? table_cell(static_cast<std::uint64_t>(std::llround(value))) : table_cell();
+        };
+        table_row row = {figure.name, time(judged.base), time(judged.changed), judged.change};
         row.push_back(judged.at ? table_cell(judged.at->low) : table_cell());
         row.push_back(judged.at ? table_cell(judged.at->high) : table_cell());
-        row.emplace_back(found_text(judged));
+        row.emplace_back(found_text(figure));
         row.emplace_back(judged.margin);
         row.push_back(or_none(judged.p));
         row.push_back(or_none(judged.permutation_p));
@@ -94,9 +118,12 @@ table figures_table(const comparison& of) {
         row.emplace_back(judged.new_runs);
         const bool is_open = judged.found == verdict::inconclusive || judged.is_pair();
         row.push_back(is_open && judged.more_runs ? table_cell(*judged.more_runs) : table_cell());
+        row.push_back(bytes(judged.base));
+        row.push_back(bytes(judged.changed));
         out.rows.push_back(std::move(row));
     }
     out.step_ns = std::max(of.step().base, of.step().changed);
+    out.shorten = figures_for_people;
     out.legend = {{"from", "from, to: the interval of 95 % of the change."},
                   {"spread of runs", "spread of runs: the standard deviation of a run of the same program."}};
     return out;

@@ -190,16 +190,6 @@ memory_summary memory_of(const report_input& input) {
     return measure_memory(of->data, of->att, options);
 }
 
-const memory_device* fullest(const memory_summary& of) noexcept {
-    const auto fill = [](const memory_device& each) {
-        const auto peak = static_cast<double>(peak_of(each));
-        return std::pair(each.limit ? peak / static_cast<double>(*each.limit) : 0.0, peak);
-    };
-    const auto found = std::max_element(of.devices.begin(), of.devices.end(),
-                                        [&](const auto& a, const auto& b) { return fill(a) < fill(b); });
-    return found == of.devices.end() ? nullptr : &*found;
-}
-
 std::string peak_text(const memory_summary& of) {
     const memory_device* const device = fullest(of);
     if (device == nullptr || device->steps.empty()) return {};
@@ -245,6 +235,16 @@ std::string end_text(const memory_summary& of) {
     return fmt::format("at its end {} of GPU memory{} were allocated and {} reserved: {}: {} (--report memory has all)",
                        bytes_text(device->end_allocated), limit_text(*device), bytes_text(device->end_reserved),
                        uses_text(*device, &memory_row::at_end), holders_text(*device, &memory_row::at_end));
+}
+
+// "found nothing" and "could not look" are two sentences.
+std::string no_allocation_text(const timeline& data) {
+    if (data.property("allocations") != "on") return "no allocation was recorded: `prof run --allocations on` does";
+    if (data.property("allocator") == "pytorch") {
+        return "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or chose "
+               "cudaMallocAsync, which does not report";
+    }
+    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began";
 }
 
 bool is_killed(const timeline& data) {

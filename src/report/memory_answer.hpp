@@ -16,9 +16,6 @@ namespace prof {
 // Of the steps that the reports are of. Linear in the memory events.
 memory_summary memory_of(const report_input& input);
 
-// The device whose peak comes nearest to its limit, or is the highest; null: there is none.
-const memory_device* fullest(const memory_summary& of) noexcept;
-
 // "12.31 GB of 84.93 GB, step 17, in backward: activations 61 %, parameters 20 %"; "" of no device.
 std::string peak_text(const memory_summary& of);
 
@@ -26,6 +23,9 @@ std::string peak_text(const memory_summary& of);
 std::string failure_text(const memory_summary& of);
 // The same of a process that was killed: what was alive at its end; "" if nothing was.
 std::string end_text(const memory_summary& of);
+
+// Why no allocation was recorded, and how it would be.
+std::string no_allocation_text(const timeline& data);
 
 // Whether the capture was not closed by its process, which is gone.
 bool is_killed(const timeline& data);

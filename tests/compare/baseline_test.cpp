@@ -134,7 +134,7 @@ TEST(Baseline, DamageIsRefused) {
     EXPECT_GT(refused, whole.size() / 7);  // each that ends early, and some of the others
     EXPECT_FALSE(is_baseline(written(scratch, "{\"traceEvents\": []}")));
     EXPECT_FALSE(is_baseline(scratch.path + "/none.json"));
-    EXPECT_THROW(read_baseline(written(scratch, "{\"prof_baseline\": 2, \"runs\": []}")), error);
+    EXPECT_THROW(read_baseline(written(scratch, "{\"prof_baseline\": 3, \"runs\": []}")), error);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ ARROWS = {
     "ranks": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
               "analysis/selection", "analysis/breakdown"],
     "compare": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection", "analysis/steps",
-                "analysis/selection", "analysis/step_table", "analysis/modules", "diagnose"],
+                "analysis/selection", "analysis/step_table", "analysis/modules", "memory", "diagnose"],
     "report": ["base", "record", "options", "timeline", "symbols", "analysis/attribution", "analysis/projection",
                "analysis/steps", "analysis/selection", "analysis/breakdown", "analysis/hta", "analysis/mfu",
                "analysis/modules", "analysis/step_table", "analysis/quality", "memory", "diagnose", "ranks",

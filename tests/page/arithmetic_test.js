@@ -13,6 +13,7 @@ const names = [
   "numberText", "stepTime", "kernelTime", "roughTime", "setTimeUnit", "unitText", "roughMilliseconds", "shareText", "durationText", "countText", "plural", "valueText", "shortened",
   "axisStep", "csvField", "csvText", "textColourOn", "luminance", "readAddress", "addressText", "gainOfSet", "bitsOf", "maskOfSelection", "isAbout", "inProgramOrder",
   "columnLayout", "waterfallRows", "waterfallAxis", "allParts", "medianOf", "partRows", "heatLimit", "mixedColour", "bytesText", "icicleLayout", "chainOf", "movedWindow", "labelPlaces", "slicePlaces", "firstEndingAfter", "visibleSlices",
+  "memoryText", "lastNotAbove", "changeIn", "curveColumns", "columnPath", "placeRows",
 ];
 const source = pure.map((name) => fs.readFileSync(path.join(folder, name), "utf8")).join("\n");
 const page = new Function(`"use strict";${source}\nreturn {${names}};`)();
@@ -336,4 +337,63 @@ test("a waterfall leads from the old whole to the new one", () => {
   assert.ok(small.from > 990 && small.from < 1000 && small.to > 1010);
   const none = page.waterfallAxis(page.waterfallRows({ what: "step", base_ns: 1000, new_ns: 1000, rows: [] }));
   assert.ok(none.to > none.from);
+});
+
+test("memory is written as in the reports", () => {
+  const texts = { 0: "0 B", 999: "999 B", 1000: "1.00 kB", 117440512: "117.44 MB", 2.76e9: "2.76 GB", 5.5e15: "5500.00 TB" };
+  for (const [value, text] of Object.entries(texts)) assert.equal(page.memoryText(Number(value)), text, value);
+  assert.equal(page.memoryText(-2097152), minus + "2.10 MB");
+});
+
+// Two windows, of which the first ends at 50 and the second one begins at 100.
+const curve = { changes: 5, time_ns: [10, 20, 30, 100, 110], allocated: [1, 5, 2, 7, 3], reserved: [6, 6, 6, 8, 8], segments: [[0, 50], [3, 120]] };
+
+test("a piece of time shows its highest change, or what holds from before", () => {
+  assert.equal(page.lastNotAbove([1, 3, 3, 9], 3), 2);
+  assert.equal(page.lastNotAbove([1, 3], 0), -1);
+  assert.equal(page.changeIn(curve, 12, 32), 1);
+  assert.equal(page.changeIn(curve, 22, 35), 2);
+  assert.equal(page.changeIn(curve, 40, 45), 2);
+  assert.equal(page.changeIn(curve, 60, 70), -1, "between windows nothing is known");
+  assert.equal(page.changeIn(curve, 60, 105), 3);
+  assert.equal(page.changeIn(curve, 0, 5), -1);
+});
+
+test("a column has the most and the least that was allocated in it", () => {
+  const all = page.curveColumns(curve, 0, 120, 12);
+  assert.deepEqual(all.most, [NaN, 1, 5, 2, 2, NaN, NaN, NaN, NaN, NaN, 7, 3]);
+  assert.deepEqual(all.least, all.most);
+  const wide = page.curveColumns(curve, 0, 120, 3);
+  assert.deepEqual(wide.most, [5, 2, 7]);
+  assert.deepEqual(wide.least, [1, 2, 3]);
+  assert.deepEqual(wide.reserved, [6, 6, 8]);
+  // Inside of what holds.
+  assert.deepEqual(page.curveColumns(curve, 42, 48, 2).most, [2, 2]);
+});
+
+test("no column loses a peak, wherever it lies", () => {
+  const times = Array.from({ length: 997 }, (_, i) => i * 7);
+  const values = times.map((_, i) => ((i * 7919) % 1009) + (i === 613 ? 5000 : 0));
+  const many = { changes: 997, time_ns: times, allocated: values, reserved: values, segments: [[0, 7000]] };
+  for (const columns of [1, 3, 40, 641]) {
+    const { most } = page.curveColumns(many, 0, 7000, columns);
+    assert.equal(Math.max(...most), Math.max(...values), columns);
+    assert.equal(most.indexOf(Math.max(...most)), Math.floor((613 * 7) / (7000 / columns)), columns);
+  }
+});
+
+test("a path has steps, and gaps between windows", () => {
+  const [x, y] = [(/** @type {number} */ column) => column * 10, (/** @type {number} */ value) => 100 - value];
+  assert.equal(page.columnPath([1, 1, 5, NaN, 7], x, y, null), "M0.0 99.0V99.0H20.0V95.0H30.0M40.0 93.0V93.0H50.0");
+  assert.equal(page.columnPath([1, NaN], x, y, 100), "M0.0 100.0V99.0H10.0V100.0Z");
+  assert.equal(page.columnPath([NaN], x, y, 100), "");
+});
+
+test("places of one range or module are one row, and nothing is lost", () => {
+  const of = { use: [0, 1, 1, 2], path: ["forward", "forward", "", ""], module: ["A", "B", "A", ""], bytes: [[10, 20, 30, 4], [1, 2, 3, 0]], blocks: [1, 1, 1, 0], churn: [5, 0, 0, 0],
+    births: [1, 0, 0, 0], growth: [0, 0, 9, 0], rest: { count: 0, bytes: [0, 0] } };
+  const rows = page.placeRows(of, "range", 2);
+  assert.deepEqual(rows.map((row) => [row.name, row.bytes, row.uses]), [["forward", [30, 3], [0, 1]], ["outside ranges", [30, 3], [1]], ["not known", [4, 0], [2]]]);
+  assert.deepEqual(page.placeRows(of, "module", 2).map((row) => [row.name, row.bytes[0]]), [["A", 40], ["B", 20], ["not known", 4]]);
+  assert.equal(page.placeRows(of, "place", 2).length, 4);
 });

@@ -353,13 +353,14 @@ print(json.dumps([[os.path.basename(page), os.path.basename(job)], shown[:29], "
         found = self.python("""
 capture = libprof.load(FILE)
 made = libprof.diff(capture, FILE, margin=0.5)
-gated = libprof.diff(FILE, FILE, fail_over=["2%", "gpu=1"])
+gated = libprof.diff(FILE, FILE, fail_over=["2%", "gpu=1", "memory=2%"])
 failures = [raised(lambda: libprof.diff(FILE, FILE, color="always")), raised(lambda: libprof.diff(FILE, FILE, fail_over="x")),
             raised(lambda: libprof.diff(FILE, "nowhere.prof"))]
 print(json.dumps([made.verdict, made.gate, made.step["change"], gated.gate, [row["limit"] for row in gated.tables["diff_gate"]],
+                  "prof run --allocations on" in gated.tables["diff_gate"][2]["why"],
                   [type(each).__name__ for each in failures], made.tables, str(made)]))""")
         *values, tables, text = found
-        self.assertEqual(values, ["do not differ", None, 0, "inconclusive", ["2%", "gpu=1"],
+        self.assertEqual(values, ["do not differ", None, 0, "inconclusive", ["2%", "gpu=1", "memory=2%"], True,
                                   ["InvalidArgument", "InvalidArgument", "Failed"]])
         expected = json.loads(self.command("diff", "--format", "json", "--margin", "0.5", CAPTURE, CAPTURE))
         self.assertEqual(tables, {document["report"]: document["rows"] for document in expected})

@@ -298,6 +298,9 @@ if FILE:
 
     @pytest.mark.prof(baseline=FILE.replace("perf.json", "other.json"), fail_over="gpu=20%")
     def test_other_machine(): step()
+
+    @pytest.mark.prof(baseline=FILE, fail_over="memory=2%")
+    def test_memory(): step()
 """
         with tempfile.TemporaryDirectory() as folder:
             for _ in range(3):
@@ -316,6 +319,7 @@ if FILE:
         self.assertIn("none.json", text)
         self.assertIn("takes baseline and fail_over together", text)
         self.assertRegex(text, r"SKIPPED .*libprof: gpu=20%: inconclusive.*another machine")
+        self.assertRegex(text, r"SKIPPED .*libprof: memory=2%: inconclusive.*no allocation was recorded")
 
     def test_a_wrong_marker_is_an_error(self):
         found, text = self.run_tests("""

@@ -59,6 +59,7 @@ struct page_view {
     page_json data{};                  // null: the view has no script
     std::string why{};                 // it is empty; "": it is not
     bool keeps_blocks = false;         // its blocks stay: no script replaces them
+    bool stands_first = false;         // behind the answer, before all others: the program ended because of it
     std::vector<page_payload> payloads{};
 };
 

@@ -30,6 +30,7 @@ page_view make_where_view(const page_input& input);
 page_view make_kernels_view(const page_input& input);
 page_view make_lines_view(const page_input& input);
 page_view make_timeline_view(const page_input& input);
+page_view make_memory_view(const page_input& input);
 page_view make_counters_view(const page_input& input);
 page_view make_notes_view(const page_input& input);
 page_view make_terms_view(const page_input& input);

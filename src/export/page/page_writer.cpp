@@ -432,6 +432,10 @@ void write_page(const timeline& data, const std::string& path, const report_sett
             }
             std::vector<page_view> views;
             for (const page_view_kind& each : page_view_kinds()) views.push_back(each.make(page));
+            // The answer is several views, of which the others have no heading.
+            const auto behind = std::find_if(views.begin() + 1, views.end(),
+                                             [](const page_view& each) { return !each.heading.empty(); });
+            std::stable_partition(behind, views.end(), [](const page_view& each) { return each.stands_first; });
             write_framed_page(run_frame_maker(page).make(), std::move(views), to);
         });
 }

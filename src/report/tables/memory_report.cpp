@@ -19,16 +19,6 @@ namespace {
 
 constexpr std::size_t most_rows_shown = 25;  // rows, for people
 
-// "found nothing" and "could not look" are two sentences.
-std::string nothing_text(const timeline& data) {
-    if (data.property("allocations") != "on") return "no allocation was recorded: `prof run --allocations on` does";
-    if (data.property("allocator") == "pytorch") {
-        return "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or chose "
-               "cudaMallocAsync, which does not report";
-    }
-    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began";
-}
-
 // A row of the rows that tables for people leave out.
 table_row rest_of(const table& whole, const std::vector<table_row>& shown) {
     table_row out(whole.columns.size(), blank_cell());
@@ -196,7 +186,7 @@ table memory_table(const report_input& input, const memory_summary& of) {
     out.shorten = largest_rows;
     add_totals(of, out);
     if (of.devices.empty()) {
-        out.notes.push_back(nothing_text(input.data));
+        out.notes.push_back(no_allocation_text(input.data));
     } else {
         add_notes(of, out);
     }
@@ -238,7 +228,7 @@ report_part memory_steps_report(const report_input& input) {
         {"peak", "peak: the most that was allocated in the step; in: the ranges that asked for the last of it."},
         {"growth", "growth: from the step's beginning to its end."},
         {"reserving", "reserving: how often the allocator got more memory of the driver."}};
-    if (found.devices.empty()) out.notes.push_back(nothing_text(input.data));
+    if (found.devices.empty()) out.notes.push_back(no_allocation_text(input.data));
     if (!found.devices.empty() && out.rows.empty()) out.notes.emplace_back("no steps were found");
     return part_of(std::move(out));
 }
@@ -301,7 +291,7 @@ report_part memory_findings_report(const report_input& input) {
                             text_or_none(each.module), text_or_none(each.line), text_or_none(each.code), each.advice});
     }
     if (found.devices.empty()) {
-        out.notes.push_back(nothing_text(input.data));
+        out.notes.push_back(no_allocation_text(input.data));
     } else if (out.rows.empty()) {
         out.notes.emplace_back(
             "nothing was found: no growth, no fragmentation, no allocation of the driver's in steps");

@@ -21,9 +21,25 @@ std::string for_page(std::string_view meaning) {
     return out;
 }
 
+// What the view of memory has. docs/guide/memory.md has the rules.
+constexpr std::pair<std::string_view, std::string_view> terms_of_memory[] = {
+    {"allocated", "Memory that PyTorch's allocator has given out to the program."},
+    {"reserved",
+     "Memory that PyTorch's allocator has got of the driver: what is allocated, and what it keeps for later."},
+    {"born in", "The ranges that were open when a block of memory was asked for. Where it came back does not count."},
+    {"parameters", "Blocks that are born before the first step, and stay."},
+    {"optimizer state", "Blocks that are born in the optimizer, and outlive the step."},
+    {"gradients", "Blocks that are born in backward, and outlive it."},
+    {"activations", "Blocks that are born in forward, and come back in backward or by the end of the next step."},
+    {"workspace", "Blocks that come back in the phase in which they are born."},
+    {"before the recording",
+     "Blocks that were alive when the recording or its window began. What they are is not known."},
+    {"lost records", "What does not add up, since records were dropped."},
+};
+
 }  // namespace
 
-page_view make_terms_view(const page_input& /*input*/) {
+page_view make_terms_view(const page_input& input) {
     page_view out{.name = "terms", .heading = "Terms", .data = page_json::object()};
     page_terms terms;
     page_json& list = out.data["list"] = page_json::array();
@@ -35,6 +51,9 @@ page_view make_terms_view(const page_input& /*input*/) {
     for (const screen_term& each : screen_terms()) {
         add(each.word, each.meaning);
         if (each.word == "busy") add("works", "The GPU computes or copies: it is busy with more than communication.");
+    }
+    if (!input.report.data.memory.empty()) {
+        for (const auto& [word, meaning] : terms_of_memory) add(word, meaning);
     }
     out.blocks.emplace_back(std::move(terms));
     out.keeps_blocks = true;

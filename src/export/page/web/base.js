@@ -49,6 +49,14 @@
  *             lanes: Lane[]}} Timeline */
 /** @typedef {{name: string, unit: string, first: number, median: number, last: number, count: number, time_ns: number[],
  *             value: number[]}} Counter */
+/** @typedef {{key: string, name: string, step: number | null, time_ns: number, allocated: number, reserved: number | null,
+ *             where: string, asked?: number}} MemoryMoment */
+/** @typedef {{name: string, limit: number | null, has_steps: boolean, curve: MemoryCurve,
+ *             peaks: {step: number[], time_ns: number[], allocated: number[]}, moments: MemoryMoment[], by_use: number[][],
+ *             places: MemoryPlaces}} MemoryDevice */
+/** @typedef {{steps: {count: number, per_column: number, number: number[], start_ns: number[], end_ns: number},
+ *             uses: {key: string, name: string, colour: string}[], devices: MemoryDevice[],
+ *             findings: {title: string, advice: string}[], why?: string}} Memory */
 /** @typedef {{page: number, prof: string, unit?: {name: string, ns: number, decimals: number}, run: {title: string, command: string, program: string, file: string,
  *             gpus: {name: string, count: number}[], rank: number | null}, parts: Part[], causes: Cause[],
  *             views: Object<string, any>}} Results */

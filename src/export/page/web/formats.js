@@ -119,6 +119,17 @@ function bytesText(bytes) {
 }
 
 /**
+ * Memory, as the reports have it: two decimals, of powers of 1,000.
+ * @param {number} bytes
+ */
+function memoryText(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let [value, unit] = [Math.abs(bytes), 0];
+  for (; value >= 1000 && unit + 1 < units.length; ++unit) value /= 1000;
+  return (bytes < 0 ? minusSign : "") + (unit === 0 ? String(value) : value.toFixed(2)) + " " + units[unit];
+}
+
+/**
  * "1 step", "2 steps".
  * @param {number} count
  * @param {string} noun

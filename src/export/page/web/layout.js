@@ -289,3 +289,126 @@ function waterfallAxis(rows) {
   const from = span > most * 0.15 ? 0 : Math.max(0, least - span * 0.5);
   return { from, to: Math.max(most + span * 0.02, from + 1) };
 }
+
+/**
+ * The index of the last of ascending values that is not above a limit; -1: all are.
+ * @param {number[]} values
+ * @param {number} limit
+ */
+function lastNotAbove(values, limit) {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/** @typedef {{changes: number, time_ns: number[], allocated: number[], reserved: number[], segments: [number, number][]}} MemoryCurve */
+
+/**
+ * The change that shows best what a piece of time has: the one with the most allocated in it, or where it has none, the one
+ * before it, if the recording went on until then. -1: nothing is known of it.
+ * @param {MemoryCurve} curve
+ * @param {number} from
+ * @param {number} to
+ */
+function changeIn(curve, from, to) {
+  const last = lastNotAbove(curve.time_ns, to);
+  if (last < 0) return -1;
+  let best = last;
+  for (let i = last; i >= 0 && curve.time_ns[i] >= from; --i) if (curve.allocated[i] > curve.allocated[best]) best = i;
+  if (curve.time_ns[best] >= from) return best;
+  const segment = lastNotAbove(curve.segments.map(([first]) => first), best);
+  return from <= curve.segments[segment][1] ? best : -1;
+}
+
+/**
+ * The most and the least that was allocated, and the most that was reserved, in each column of a screen; NaN: nothing is known of
+ * it. A value holds until the next change, and the last one of a window until that ends.
+ * @param {MemoryCurve} curve
+ * @param {number} from
+ * @param {number} to
+ * @param {number} count of columns
+ */
+function curveColumns(curve, from, to, count) {
+  const wide = (to - from) / count;
+  const [most, least, reserved] = [new Array(count).fill(NaN), new Array(count).fill(NaN), new Array(count).fill(NaN)];
+  curve.segments.forEach(([first, until], index) => {
+    const end = curve.segments[index + 1]?.[0] ?? curve.time_ns.length;
+    for (let i = first; i < end; ++i) {
+      const [start, stop] = [curve.time_ns[i], i + 1 < end ? curve.time_ns[i + 1] : until];
+      if (stop < from || start >= to) continue;
+      const begin = Math.max(0, Math.floor((start - from) / wide));
+      const last = Math.min(count - 1, Math.max(begin, Math.ceil((stop - from) / wide) - 1));
+      for (let column = begin; column <= last; ++column) {
+        const known = !Number.isNaN(most[column]);
+        most[column] = known ? Math.max(most[column], curve.allocated[i]) : curve.allocated[i];
+        least[column] = known ? Math.min(least[column], curve.allocated[i]) : curve.allocated[i];
+        reserved[column] = known ? Math.max(reserved[column], curve.reserved[i]) : curve.reserved[i];
+      }
+    }
+  });
+  return { most, least, reserved };
+}
+
+/**
+ * Columns as a path: a line of steps, or the area below it, with gaps where a value is NaN.
+ * @param {number[]} values
+ * @param {(column: number) => number} x
+ * @param {(value: number) => number} y
+ * @param {number | null} base of the area; null: a line
+ */
+function columnPath(values, x, y, base) {
+  let path = "";
+  const at = (/** @type {number} */ value) => value.toFixed(1);
+  for (let i = 0; i < values.length;) {
+    if (Number.isNaN(values[i])) {
+      ++i;
+      continue;
+    }
+    path += "M" + at(x(i)) + " " + at(base ?? y(values[i]));
+    for (; i < values.length && !Number.isNaN(values[i]); ++i) {
+      if (i > 0 && values[i] === values[i - 1]) continue;
+      let next = i + 1;
+      while (next < values.length && values[next] === values[i]) ++next;
+      path += "V" + at(y(values[i])) + "H" + at(x(next));
+    }
+    if (base !== null) path += "V" + at(base) + "Z";
+  }
+  return path;
+}
+
+/** @typedef {{use: number[], path: string[], module: string[], bytes: number[][], blocks: number[], churn: number[], births: number[],
+ *             growth: number[], rest: {count: number, bytes: number[]}}} MemoryPlaces */
+/** @typedef {{name: string, below: string, uses: number[], bytes: number[], blocks: number, churn: number, births: number,
+ *             growth: number}} PlaceRow */
+
+/**
+ * Rows of a table of places: each place, or those of one range or one module as one.
+ * @param {MemoryPlaces} of
+ * @param {string} by "place", "range" or "module"
+ * @param {number} firstUnknown the first of the uses whose place is not known
+ * @returns {PlaceRow[]}
+ */
+function placeRows(of, by, firstUnknown) {
+  /** @type {Map<string, PlaceRow>} */
+  const rows = new Map();
+  of.use.forEach((use, i) => {
+    const unknown = use >= firstUnknown ? "not known" : "";
+    const range = unknown || of.path[i] || "outside ranges";
+    const module = unknown || of.module[i] || "outside modules";
+    const name = by === "module" ? module : range;
+    const key = by === "place" ? String(i) : name;
+    const row = rows.get(key) ?? { name, below: by === "place" ? of.module[i] : "", uses: [], bytes: of.bytes.map(() => 0), blocks: 0, churn: 0, births: 0, growth: 0 };
+    rows.set(key, row);
+    if (!row.uses.includes(use)) row.uses.push(use);
+    of.bytes.forEach((bytes, moment) => (row.bytes[moment] += bytes[i]));
+    row.blocks += of.blocks[i];
+    row.churn += of.churn[i];
+    row.births += of.births[i];
+    row.growth += of.growth[i];
+  });
+  return Array.from(rows.values());
+}
