@@ -390,10 +390,10 @@ test("a path has steps, and gaps between windows", () => {
 });
 
 test("places of one range or module are one row, and nothing is lost", () => {
-  const of = { use: [0, 1, 1, 2], path: ["forward", "forward", "", ""], module: ["A", "B", "A", ""], bytes: [[10, 20, 30, 4], [1, 2, 3, 0]], blocks: [1, 1, 1, 0], churn: [5, 0, 0, 0],
+  const of = { use: [0, 1, 1, 2], path: ["forward", "forward", "", ""], module: ["A", "B", "A", ""], line: ["", "a.py:3", "", ""], bytes: [[10, 20, 30, 4], [1, 2, 3, 0]], blocks: [1, 1, 1, 0], churn: [5, 0, 0, 0],
     births: [1, 0, 0, 0], growth: [0, 0, 9, 0], rest: { count: 0, bytes: [0, 0] } };
   const rows = page.placeRows(of, "range", 2);
   assert.deepEqual(rows.map((row) => [row.name, row.bytes, row.uses]), [["forward", [30, 3], [0, 1]], ["outside ranges", [30, 3], [1]], ["not known", [4, 0], [2]]]);
   assert.deepEqual(page.placeRows(of, "module", 2).map((row) => [row.name, row.bytes[0]]), [["A", 40], ["B", 20], ["not known", 4]]);
-  assert.equal(page.placeRows(of, "place", 2).length, 4);
+  assert.deepEqual(page.placeRows(of, "place", 2).map((row) => row.below), ["A", "B · a.py:3", "A", ""]);
 });

@@ -206,6 +206,12 @@ public:
         out.details =
             "Of PyTorch’s caching allocator. What CUDA, NCCL and other libraries hold beside it is not in these "
             "figures.";
+        for (const memory_device& each : found_.devices) {
+            if (!each.outside) continue;
+            out.details += fmt::format(" On {} it was {} at the peak, and {} at most, of {}.", device_name(each),
+                                       bytes_text(each.outside->at_peak), bytes_text(each.outside->most),
+                                       bytes_text(each.outside->total));
+        }
         return out;
     }
 
@@ -379,6 +385,7 @@ private:
         page_json uses = page_json::array();
         page_json paths = page_json::array();
         page_json modules = page_json::array();
+        page_json lines = page_json::array();
         page_json blocks = page_json::array();
         page_json churn = page_json::array();
         page_json births = page_json::array();
@@ -396,6 +403,7 @@ private:
             uses.push_back(look - uses_in_order.begin());
             paths.push_back(page_label(page_name(row.path)));
             modules.push_back(page_label(page_name(row.module)));
+            lines.push_back(page_label(page_name(row.line)));
             for (std::size_t m = 0; m < moments.size(); ++m) bytes[m].push_back(row.*moments[m].bytes);
             blocks.push_back(row.blocks_at_peak);
             churn.push_back(static_cast<std::int64_t>(static_cast<double>(row.churn) / steps));
@@ -405,6 +413,7 @@ private:
         return {{"use", std::move(uses)},
                 {"path", std::move(paths)},
                 {"module", std::move(modules)},
+                {"line", std::move(lines)},
                 {"bytes", bytes},
                 {"blocks", std::move(blocks)},
                 {"churn", std::move(churn)},
@@ -460,6 +469,7 @@ private:
         page_table uses{.caption = on + "What it was for", .columns = {{"use"}}};
         page_table places{.caption = on + "Where it was asked for", .columns = {{"born in"}}};
         if (found_.has_modules) places.columns.push_back({"module"});
+        if (found_.has_lines) places.columns.push_back({"line"});
         places.columns.push_back({"use"});
         uses.sums.emplace_back("allocated");
         places.sums.assign(places.columns.size(), std::string());
@@ -495,6 +505,7 @@ private:
             std::vector<std::string> cells{row->path.empty() ? "outside ranges" : page_label(page_name(row->path))};
             if (row->use >= memory_use::before_recording) cells.front() = "not known";
             if (found_.has_modules) cells.push_back(page_label(page_name(row->module)));
+            if (found_.has_lines) cells.push_back(page_label(page_name(row->line)));
             cells.emplace_back(to_string(row->use));
             for (const memory_moment& each : moments) cells.push_back(signed_bytes_text(row->*each.bytes));
             places.rows.push_back(std::move(cells));

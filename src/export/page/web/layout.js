@@ -380,7 +380,7 @@ function columnPath(values, x, y, base) {
   return path;
 }
 
-/** @typedef {{use: number[], path: string[], module: string[], bytes: number[][], blocks: number[], churn: number[], births: number[],
+/** @typedef {{use: number[], path: string[], module: string[], line: string[], bytes: number[][], blocks: number[], churn: number[], births: number[],
  *             growth: number[], rest: {count: number, bytes: number[]}}} MemoryPlaces */
 /** @typedef {{name: string, below: string, uses: number[], bytes: number[], blocks: number, churn: number, births: number,
  *             growth: number}} PlaceRow */
@@ -401,7 +401,7 @@ function placeRows(of, by, firstUnknown) {
     const module = unknown || of.module[i] || "outside modules";
     const name = by === "module" ? module : range;
     const key = by === "place" ? String(i) : name;
-    const row = rows.get(key) ?? { name, below: by === "place" ? of.module[i] : "", uses: [], bytes: of.bytes.map(() => 0), blocks: 0, churn: 0, births: 0, growth: 0 };
+    const row = rows.get(key) ?? { name, below: by === "place" ? [of.module[i], of.line[i]].filter(Boolean).join(" · ") : "", uses: [], bytes: of.bytes.map(() => 0), blocks: 0, churn: 0, births: 0, growth: 0 };
     rows.set(key, row);
     if (!row.uses.includes(use)) row.uses.push(use);
     of.bytes.forEach((bytes, moment) => (row.bytes[moment] += bytes[i]));

@@ -503,8 +503,8 @@ addView("memory", ({ figure, data }) => {
   const placeCsv = () => {
     const of = device();
     const names = of.moments.map((moment) => moment.name + " bytes");
-    return [["born in", "module", "use", ...names, "blocks at the peak", "given out bytes a step", "times a step", "growth bytes a step"],
-      ...of.places.use.map((use, i) => [of.places.path[i], of.places.module[i], uses[use].name, ...of.places.bytes.map((bytes) => String(bytes[i])),
+    return [["born in", "module", "line", "use", ...names, "blocks at the peak", "given out bytes a step", "times a step", "growth bytes a step"],
+      ...of.places.use.map((use, i) => [of.places.path[i], of.places.module[i], of.places.line[i], uses[use].name, ...of.places.bytes.map((bytes) => String(bytes[i])),
         String(of.places.blocks[i]), String(of.places.churn[i]), String(of.places.births[i]), String(of.places.growth[i])])];
   };
   const curveCsv = () => [["GPU", "time s", "allocated bytes", "reserved bytes"], ...devices.flatMap(({ name, curve }) =>
