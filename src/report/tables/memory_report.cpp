@@ -264,7 +264,7 @@ report_part memory_lines_report(const report_input& input) {
                   {"churn", "churn, births: of blocks given out in a step."}};
     out.shorten = largest_rows;
     if (found.devices.empty()) {
-        out.notes.push_back(nothing_text(input.data));
+        out.notes.push_back(no_allocation_text(input.data));
     } else if (!found.has_lines) {
         out.notes.emplace_back(
             "no line is known: --lines was off, or no thread with code of the program's own asked for memory");
