@@ -485,7 +485,7 @@ private:
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
             const bool is_open = range.open_at_end && range.takes_part() && range.style == range_style::push_pop &&
-                                 range.end_ns >= data_.windows.back().end_ns && !att_.hidden.contains(range);
+                                 range.end_ns >= out.at_ns && !att_.hidden.contains(range);
             if (is_open) open[range.thread] = i;
         }
         std::uint32_t thread = caller_;
@@ -655,7 +655,8 @@ rank_summary summarize_rank(const timeline& data, const attribution& att, std::s
     out.ops = data.ops.size();
     for (const timeline_window& window : data.windows) out.windows.push_back({window.start_ns, window.end_ns});
     const timeline_quality& quality = data.quality;
-    const bool is_open = data.windows.back().is_open;
+    // A part of a timeline may have no window.
+    const bool is_open = data.windows.empty() || data.windows.back().is_open;
     const bool has_died = quality.died || quality.process == process_state::gone;
     // A plan's last window ends before its program does.
     const bool has_exited = quality.has_exited && data.property("plan").empty();

@@ -137,8 +137,10 @@ private:
                                               [](const pending& each, std::uint32_t rank) { return each.rank < rank; });
             const bool has_called = own != group.end() && own->rank == r;
             if (has_called) continue;
-            const bool was_watched = history_of(r).communicators.contains(out.communicator) ||
-                                     job_.aligned(r, job_.ranks[r].windows.front().begin_ns) < out.first_ns - limit_ns_;
+            const std::vector<rank_window>& windows = job_.ranks[r].windows;
+            const bool was_watched =
+                history_of(r).communicators.contains(out.communicator) ||
+                (!windows.empty() && job_.aligned(r, windows.front().begin_ns) < out.first_ns - limit_ns_);
             const bool was_there = job_.ranks[r].ending.has_ended || end_of(r) >= out.first_ns + limit_ns_;
             if (has_numbers && was_watched && was_there && !has_later(r, group.front())) {
                 out.is.not_called.push_back({.rank = r});
@@ -537,7 +539,7 @@ std::string place_of(const job_ranks& job, std::uint32_t r) {
     }
     if (!is.call.empty()) out += (out.empty() ? "in " : ", in ") + terminal_safe(is.call);
     if (!is.line.empty()) {
-        out += fmt::format("{}at {} {} before the end", out.empty() ? "" : ", ", terminal_safe(is.line),
+        out += fmt::format("{}at {} ({} before the end)", out.empty() ? "" : ", ", terminal_safe(is.line),
                            seconds_text(is.at_ns - is.line_ns));
     }
     return out;

@@ -80,7 +80,7 @@ TEST(Standstill, NamesTheRankThatIsInItsLoader) {
         EXPECT_THAT(of.verdict,
                     AllOf(StartsWith("ranks 0 to 4, 6 and 7 wait for 12.0 s in " + what),
                           HasSubstr("which rank 5 has not called"),
-                          HasSubstr("Rank 5 is in next batch for 12.0 s, at train.py:57 12.0 s before the end"),
+                          HasSubstr("Rank 5 is in next batch for 12.0 s, at train.py:57 (12.0 s before the end)"),
                           HasSubstr("its last one before was all_reduce")));
         EXPECT_THAT(sentences_of(of.job, of.answer), Contains(StartsWith("In the steps before: ")));
     }
