@@ -51,6 +51,8 @@ std::string why_not_examined(const diagnosis& found) {
     return found.not_looked.empty() ? "nothing could be examined" : found.not_looked.front();
 }
 
+bool has_text(const report_document& document) { return block_in<text_block>(document.parts.front()) != nullptr; }
+
 const diagnosis& diagnosis_in(const report_document& document) {
     return block_in<findings_block>(document.parts.front())->found;
 }
@@ -89,9 +91,16 @@ int diagnose_command::operator()() const {
     settings.least_share = percent_of_step(above_).value_or(100 * default_least_share) / 100;
     settings.selection = part_.request();
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
-    const std::vector<const report_kind*> kinds = reports_named({"diagnose", "diagnose_places", "critical_path"});
+    const std::vector<const report_kind*> kinds =
+        reports_named({"diagnose", "diagnose_places", "critical_path", "standstill"});
+    job_reports job(kinds, inputs.files.size());
+    // Of one capture nobody waits for others.
+    std::vector<const report_kind*> of_captures;
+    for (const report_kind* const kind : job.of_captures()) {
+        if (kind->begin_job == nullptr) of_captures.push_back(kind);
+    }
     const std::unique_ptr<report_writer> writer =
-        output_.make_writer(inputs.files.size(), kinds.size(), false, settings.shown);
+        output_.make_writer(inputs.files.size(), of_captures.size(), false, settings.shown);
     const progress_display progress;
     bool all_examined = inputs.all_found;
     bool any_fails = false;
@@ -103,7 +112,7 @@ int diagnose_command::operator()() const {
             const progress_line computing(progress, "diagnosing " + file);
             flags_.apply_to(data);
             part_.count_steps(data);
-            const report_document document = make_reports(data, file, settings, kinds);
+            const report_document document = make_reports(data, file, settings, of_captures, &job);
             const diagnosis& found = diagnosis_in(document);
             if (const std::string reason = why_not_examined(found); !reason.empty()) {
                 complaint = fmt::format("{}: {}", file, reason);
@@ -121,6 +130,8 @@ int diagnose_command::operator()() const {
         if (!complaint.empty()) complain(complaint);
     }
     if (!without.report(inputs.files.size())) all_examined = false;
+    const std::optional<report_document> together = job.finish(settings);
+    if (together && has_text(*together)) writer->add(*together);
     output_.write(writer->text());
     if (any_fails) return exit_finding;
     return all_examined ? exit_ok : exit_failure;

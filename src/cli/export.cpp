@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "cli/capture_inputs.hpp"
 #include "cli/capture_remarks.hpp"
 #include "cli/cli.hpp"
+#include "cli/job_trace.hpp"
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/standard_output.hpp"
@@ -40,13 +42,18 @@ trace_counts write_to_standard_output(const timeline& data, const attribution& a
 }
 
 // Where standard output has the trace, the counts stand on standard error.
-void print_counts(const std::string& place, const trace_counts& counts) {
+// `ranks`: whose they are; 0: of one capture.
+void print_counts(const std::string& place, const trace_counts& counts, std::size_t ranks = 0) {
     const bool is_elsewhere = place == to_standard_output;
-    const std::string line = fmt::format(
+    std::string line = fmt::format(
         "{}: {} host ranges, {} CUDA calls, {} GPU operations, {} ranges on the GPU, {} arrows",
         is_elsewhere ? "standard output" : place, with_thousands(counts.host_ranges + counts.process_ranges),
         with_thousands(counts.api_calls), with_thousands(counts.gpu_ops), with_thousands(counts.projected_ranges),
         with_thousands(counts.flows));
+    if (ranks != 0) {
+        line += fmt::format("; {} rank{}, {} arrows between {}", with_thousands(ranks), ranks == 1 ? "" : "s",
+                            with_thousands(counts.member_flows / 2), ranks == 1 ? "its captures" : "them");
+    }
     is_elsewhere ? complain(line) : fmt::print("{}\n", terminal_safe(line));
 }
 
@@ -83,8 +90,9 @@ export_command::export_command(command_arguments& arguments) : format_(compresse
         .value("");
     arguments
         .add("-o,--output", output_,
-             "The trace, plain (*.json) or compressed (*.json.gz); of several captures a directory (DIR/); or - for "
-             "standard output. Default: beside each FILE")
+             "The trace, plain (*.json) or compressed (*.json.gz), or - for standard output: of several captures one "
+             "trace "
+             "of their job, with aligned clocks. A directory (DIR/): a trace of each. Default: beside each FILE")
         .value("TRACE")
         .takes(trace_outputs());
     arguments
@@ -94,26 +102,122 @@ export_command::export_command(command_arguments& arguments) : format_(compresse
         .takes(one_of({compressed, plain}));
     arguments.add_flag("--critical-path", critical_path_,
                        "With a row of what the steps waited for at each moment, as prof diagnose computes it");
+    arguments
+        .add("--ranks", ranks_,
+             "In one trace of a job: these ranks, as 0,2,8-15. The clocks are aligned by the collectives of all that "
+             "are "
+             "named")
+        .value("LIST")
+        .takes(rank_lists());
     part_.add_to(arguments);
     flags_.add_to(arguments);
+}
+
+// What of a capture a trace has.
+struct export_command::shown_capture {
+    shown_capture(const timeline& data, const attribution_options& options, const selection_request& request) {
+        if (request.is_part()) {
+            part.emplace(data, projection_options{.attribution = options}, request, false);
+        } else {
+            att = attribute(data, options);
+        }
+        shown = part ? &part->data() : &data;
+        shown_att = part ? &part->att() : &att;
+    }
+    shown_capture(const shown_capture&) = delete;
+    shown_capture& operator=(const shown_capture&) = delete;
+
+    std::optional<selected_part> part;
+    attribution att;
+    const timeline* shown = nullptr;
+    const attribution* shown_att = nullptr;
+    const kept_entities* kept() const noexcept { return part ? &part->kept() : nullptr; }
+};
+
+std::optional<trace_track> export_command::track_of(const timeline& data, const std::string& name) const {
+    if (!critical_path_) return {};
+    try {
+        return critical_path_track(data, flags_.options(), part_.request());
+    } catch (const nothing_selected& failure) {
+        complain(fmt::format("{}: the trace has no critical path: {}", name, failure.what()));
+        return {};
+    }
+}
+
+timeline export_command::read(const std::string& file, const progress_display& progress) const {
+    timeline data = load_input(file, progress);
+    flags_.apply_to(data);
+    part_.count_steps(data);
+    return data;
+}
+
+// One trace of the job's ranks.
+int export_command::write_job(const capture_inputs& inputs, const progress_display& progress) const {
+    int status = inputs.all_found ? exit_ok : exit_failure;
+    capture_remarks remarks{note_weight::warning, note_weight::heading};
+    parts_not_found without;
+    job_trace job(parse_ranks(ranks_).value_or(std::vector<number_range>()));
+    for (const std::string& file : inputs.files) {
+        try {
+            const timeline data = read(file, progress);
+            const progress_line computing(progress, "comparing the collectives of " + file);
+            remarks.add(data, file);
+            const projected_timeline whole({.data = data, .projected = {.attribution = flags_.options()}});
+            try {
+                const shown_capture part(data, flags_.options(), part_.request());
+                job.survey(file, whole.data(), whole.att(), whole.step_function(), *part.shown, part.kept());
+            } catch (const nothing_selected& failure) {
+                without.add(file, failure.what());
+            }
+        } catch (const error& failure) {
+            complain(failure.what());
+            status = exit_failure;
+        }
+    }
+    if (!without.report(inputs.files.size())) return exit_failure;
+    job.plan();
+    for (const std::string& remark : job.remarks()) complain(remark);
+
+    const bool is_stream = output_ == to_standard_output;
+    std::optional<atomic_file> file;
+    std::optional<standard_output> stream;
+    if (is_stream) {
+        stream.emplace(format_ == compressed);
+    } else {
+        file.emplace(output_, compressing_threads());
+    }
+    byte_sink& sink = is_stream ? static_cast<byte_sink&>(*stream) : static_cast<byte_sink&>(*file);
+    progress_line writing(progress, "writing the trace of the job");
+    chrome_trace trace(sink, is_stream ? std::string("job.trace.") + format_ : output_, &writing);
+    trace.begin(job.headings());
+    trace_counts counts;
+    std::set<std::uint32_t> ranks;
+    for (const job_trace::member& capture : job.members()) {
+        const timeline data = read(capture.path, progress);
+        const shown_capture part(data, flags_.options(), part_.request());
+        const trace_member member = job.take(capture, part.kept());
+        const std::optional<trace_track> track = track_of(data, capture.path);
+        counts += trace.add(*part.shown, *part.shown_att, track ? &*track : nullptr, &member);
+        ranks.insert(capture.rank);
+    }
+    trace.end();
+    if (is_stream) {
+        stream->finish();
+    } else {
+        file->commit();
+    }
+    print_counts(output_, counts, ranks.size());
+    remarks.print();
+    return status;
 }
 
 trace_counts export_command::write(const timeline& data, const std::string& name, const std::string& place,
                                    const progress_display& progress) const {
     progress_line writing(progress, "writing the trace of " + name);
-    std::optional<selected_part> part;
-    if (part_.request().is_part())
-        part.emplace(data, projection_options{.attribution = flags_.options()}, part_.request(), false);
-    const timeline& shown = part ? part->data() : data;
-    const attribution att = part ? part->att() : attribute(data, flags_.options());
-    std::optional<trace_track> path;
-    if (critical_path_) {
-        try {
-            path = critical_path_track(data, flags_.options(), part_.request());
-        } catch (const nothing_selected& failure) {
-            complain(fmt::format("{}: the trace has no critical path: {}", name, failure.what()));
-        }
-    }
+    const shown_capture part(data, flags_.options(), part_.request());
+    const timeline& shown = *part.shown;
+    const attribution& att = *part.shown_att;
+    const std::optional<trace_track> path = track_of(data, name);
     const trace_track* const track = path ? &*path : nullptr;
     if (place != to_standard_output) {
         atomic_file file(place, compressing_threads());
@@ -126,7 +230,13 @@ trace_counts export_command::write(const timeline& data, const std::string& name
 
 int export_command::operator()() const {
     const capture_inputs inputs = captures_or_newest_run(files_);
-    const std::vector<std::string> places = trace_places(inputs.files, output_, format_);
+    const bool is_one = is_one_trace(output_) && (inputs.files.size() > 1 || !ranks_.empty());
+    if (!ranks_.empty() && !is_one && !inputs.files.empty()) {
+        throw usage_error("--ranks is for one trace of a job: give its name (-o TRACE.json.gz)");
+    }
+    const std::vector<std::string> places = is_one && !inputs.files.empty()
+                                                ? std::vector<std::string>{output_}
+                                                : trace_places(inputs.files, output_, format_);
     if (output_ == to_standard_output && format_ == compressed && isatty(STDOUT_FILENO) == 1) {
         throw usage_error("standard output is a terminal; send it to a file or a pipe, or give --format json");
     }
@@ -138,15 +248,14 @@ int export_command::operator()() const {
     }
     if (output_.ends_with('/') && !places.empty()) make_folder(output_);
     const progress_display progress;
+    if (is_one && !places.empty()) return write_job(inputs, progress);
     capture_remarks remarks{note_weight::warning, note_weight::heading};
     int status = inputs.all_found ? exit_ok : exit_failure;
     parts_not_found without;
     for (std::size_t i = 0; i < places.size(); ++i) {
         try {
             const std::string& file = inputs.files[i];
-            timeline data = load_input(file, progress);
-            flags_.apply_to(data);
-            part_.count_steps(data);
+            const timeline data = read(file, progress);
             remarks.add(data, file);
             print_counts(places[i], write(data, file, places[i], progress));
         } catch (const nothing_selected& failure) {

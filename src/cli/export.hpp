@@ -2,10 +2,12 @@
 // `prof export`: captures as traces for viewers. Memory is that of the largest timeline. One thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/arguments.hpp"
+#include "cli/capture_inputs.hpp"
 #include "cli/input.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/selection_flags.hpp"
@@ -24,6 +26,10 @@ public:
     int operator()() const;
 
 private:
+    struct shown_capture;
+    timeline read(const std::string& file, const progress_display& progress) const;
+    std::optional<trace_track> track_of(const timeline& data, const std::string& name) const;
+    int write_job(const capture_inputs& inputs, const progress_display& progress) const;
     // `name`: of the capture.
     trace_counts write(const timeline& data, const std::string& name, const std::string& place,
                        const progress_display& progress) const;
@@ -31,6 +37,7 @@ private:
     std::vector<std::string> files_;
     std::string output_;
     std::string format_;
+    std::string ranks_;
     bool critical_path_ = false;
     attribution_flags flags_;
     selection_flags part_;

@@ -18,8 +18,6 @@ bool is_directory(const std::string& output) {
     return output.ends_with('/') || std::filesystem::is_directory(output, failed);
 }
 
-bool is_one_trace(const std::string& output) { return !output.empty() && !is_directory(output); }
-
 std::string place_of(const std::string& capture, const std::string& output, const std::string& extension) {
     if (is_one_trace(output)) return output;
     if (is_stream(capture)) {
@@ -31,6 +29,8 @@ std::string place_of(const std::string& capture, const std::string& output, cons
 }
 
 }  // namespace
+
+bool is_one_trace(const std::string& output) { return !output.empty() && !is_directory(output); }
 
 accepted_values trace_outputs() {
     return {"a name that ends in .json or .json.gz, by which viewers know a trace, a directory (DIR/), or -",
@@ -50,10 +50,6 @@ std::string trace_file_name(const std::string& capture, const std::string& exten
 
 std::vector<std::string> trace_places(const std::vector<std::string>& captures, const std::string& output,
                                       const std::string& extension) {
-    if (captures.size() > 1 && is_one_trace(output)) {
-        throw usage_error("-o " + output + " has place for one trace, and there are " +
-                          std::to_string(captures.size()) + " captures; give a directory (-o DIR/)");
-    }
     std::vector<std::string> out;
     std::set<std::string> taken;
     for (const std::string& capture : captures) {

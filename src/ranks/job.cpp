@@ -14,13 +14,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/display_text.hpp"
 #include "base/statistics.hpp"
 #include "ranks/join_key.hpp"
 
 namespace prof {
 namespace {
 
-constexpr std::size_t most_mismatches = 20;
+constexpr std::size_t most_listed_pieces = 4;            // of a list of numbers
 constexpr std::size_t most_samples = 20'000;             // of two hosts
 constexpr std::int64_t most_apart_ns = 600'000'000'000;  // recordings of one job, without what says that they are one
 constexpr std::size_t votes = 2'000;                     // collectives that say which steps of two ranks are one
@@ -168,6 +169,9 @@ public:
             for (const rank_collective& each : all_[i].collectives) {
                 if (each.by == collective_match::sequence) of_plugin.insert(each.communicator);
             }
+            for (const rank_call& each : all_[i].calls) {
+                if (each.by == collective_match::sequence) of_plugin.insert(each.communicator);
+            }
             for (const std::uint32_t each : of_plugin) {
                 const auto [first, is_new] = by_communicator.try_emplace(all_[i].communicators[each].key, i);
                 if (!is_new) above_[top_of(i)] = top_of(first->second);
@@ -249,6 +253,7 @@ public:
         find_hosts();
         find_missing_ranks();
         number_ordered();
+        number_ordered_calls();
         match();
         find_clocks();
         leave_out_early();
@@ -309,6 +314,7 @@ private:
                 return a.second.size() < b.second.size();
             });
             const ordered_list reference = ordered(most->first, most->second);
+            std::map<std::uint32_t, std::uint64_t>& next = next_numbers_[key];
             for (const auto& [rank, list] : by_rank) {
                 const bool is_reference = rank == most->first;
                 const std::vector<std::uint32_t> same =
@@ -319,7 +325,33 @@ private:
                     is.add(key).add(number);
                     if (number == npos) is.add(rank).add(i);
                     out_.ranks[rank].collectives[list[i]].key = is.value();
+                    next[rank] = number == npos ? next[rank] + 1 : number + std::uint64_t{1};
                 }
+            }
+        }
+    }
+
+    // Calls without an end come after those that have one, and are numbered on. A rank that has none of these, while
+    // others do, began at a number that is not known.
+    void number_ordered_calls() {
+        for (std::uint32_t r = 0; r < out_.ranks.size(); ++r) {
+            std::map<std::uint64_t, std::int64_t> latest_ns;  // by order_key: the latest call with an end
+            for (const rank_collective& each : out_.ranks[r].collectives) {
+                if (each.by != collective_match::order) continue;
+                const auto known = latest_ns.try_emplace(each.order_key, each.enqueued_ns).first;
+                known->second = std::max(known->second, each.enqueued_ns);
+            }
+            for (rank_call& each : out_.ranks[r].calls) {
+                if (each.by != collective_match::order) continue;
+                const auto latest = latest_ns.find(each.order_key);
+                if (latest != latest_ns.end() && each.called_ns <= latest->second) continue;
+                const auto list = next_numbers_.find(each.order_key);
+                const bool has_others = list != next_numbers_.end() && !unended_lists_.contains(each.order_key);
+                if (has_others && !list->second.contains(r)) continue;
+                if (!has_others) unended_lists_.insert(each.order_key);
+                std::uint64_t& next = next_numbers_[each.order_key][r];
+                each.number = next++;
+                each.key = join_key().add(each.order_key).add(each.number).value();
             }
         }
     }
@@ -433,17 +465,23 @@ private:
             std::vector<std::int64_t> ends;
         };
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<clock_sample>> pairs;
+        std::vector<seen> on;
+        std::vector<std::uint32_t> place(hosts.size(), npos);  // in `on`, by host
         for (const matched_collective& of : out_.matched) {
             if (of.count < 2) continue;
-            std::vector<seen> on;
+            for (const seen& each : on) place[each.host] = npos;
+            on.clear();
             for (const collective_member& member : out_.members_of(of)) {
                 const std::uint32_t host = out_.clocks.of_rank[member.rank];
-                auto found = std::find_if(on.begin(), on.end(), [&](const seen& each) { return each.host == host; });
-                if (found == on.end()) found = on.insert(on.end(), {.host = host, .ends = {}});
+                if (place[host] == npos) {
+                    place[host] = static_cast<std::uint32_t>(on.size());
+                    on.push_back({.host = host, .ends = {}});
+                }
+                seen& found = on[place[host]];
                 const rank_collective& is = out_.at(member);
-                found->last_begin_ns = std::max(found->last_begin_ns, is.begin_ns);
-                found->first_end_ns = std::min(found->first_end_ns, is.end_ns);
-                found->ends.push_back(is.end_ns);
+                found.last_begin_ns = std::max(found.last_begin_ns, is.begin_ns);
+                found.first_end_ns = std::min(found.first_end_ns, is.end_ns);
+                found.ends.push_back(is.end_ns);
             }
             if (on.size() < 2) continue;
             std::sort(on.begin(), on.end(), [](const seen& a, const seen& b) { return a.host < b.host; });
@@ -754,12 +792,43 @@ private:
     }
 
     job_ranks& out_;
+    // Matched by order: by list and rank, the number of the next one.
+    std::map<std::uint64_t, std::map<std::uint32_t, std::uint64_t>> next_numbers_;
+    std::set<std::uint64_t> unended_lists_;  // of these: of calls without an end alone
     std::vector<collective_member> partial_;
     std::vector<collective_member> members_of_partial_;
     std::vector<std::uint32_t> partial_sizes_;
 };
 
 }  // namespace
+
+std::string list_of_numbers(const std::vector<std::int64_t>& numbers) {
+    std::vector<std::string> pieces;
+    std::size_t listed = 0;
+    for (std::size_t from = 0; from < numbers.size() && pieces.size() < most_listed_pieces;) {
+        std::size_t to = from + 1;
+        while (to < numbers.size() && numbers[to] == numbers[to - 1] + 1) ++to;
+        if (to - from < 3) to = from + 1;
+        pieces.push_back(to - from == 1 ? std::to_string(numbers[from])
+                                        : fmt::format("{} to {}", numbers[from], numbers[to - 1]));
+        listed += to - from;
+        from = to;
+    }
+    if (listed < numbers.size()) pieces.push_back(fmt::format("{} more", with_thousands(numbers.size() - listed)));
+    std::string out;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        out += (i == 0 ? "" : i + 1 == pieces.size() ? " and " : ", ") + pieces[i];
+    }
+    return out;
+}
+
+std::string_view to_string(collective_function function) noexcept {
+    constexpr std::array<std::string_view, 11> names{"collective", "all_reduce",     "broadcast", "reduce",
+                                                     "all_gather", "reduce_scatter", "send/recv", "send/recv",
+                                                     "all_to_all", "gather",         "scatter"};
+    const auto at = static_cast<std::size_t>(function);
+    return at < names.size() ? names[at] : names[0];
+}
 
 std::string job_ranks::name_of(std::uint32_t rank) const {
     if (ranks[rank].rank) return fmt::format("rank {}", *ranks[rank].rank);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ranks/host_clocks.hpp"
@@ -53,6 +54,8 @@ struct collective_mismatch {
     bool is_missing = false;
 };
 
+inline constexpr std::size_t most_mismatches = 20;  // that are kept
+
 struct job_ranks {
     std::vector<rank_summary> ranks;            // by rank
     std::vector<number_range> missing;          // ranks of which there is no capture with GPU work
@@ -82,5 +85,9 @@ struct job_ranks {
 // Summaries of one process are joined, and those of other jobs apart: ranks that share a communicator are of one job,
 // others if no rank is there twice, and they ran at one time. The job with the most ranks comes first.
 std::vector<job_ranks> jobs_among(std::vector<rank_summary> summaries);
+
+// "0 to 3, 8 and 3 more" of rising numbers.
+std::string list_of_numbers(const std::vector<std::int64_t>& numbers);
+std::string_view to_string(collective_function function) noexcept;
 
 }  // namespace prof

@@ -22,16 +22,19 @@
 namespace prof {
 namespace {
 
-constexpr std::size_t most_priced = 8;         // ranks
-constexpr std::size_t most_groups_priced = 6;  // and groups of ranks
-constexpr double gap_share = 0.4;              // of all ranks' difference lies between a slow group and the others
-constexpr double most_bound_share = 0.5;       // of a step: a larger bound of a verdict says nothing
-constexpr std::size_t most_pieces = 4;         // of a list of numbers
-constexpr double chance = 1e-3;                // that noise alone is taken for a straggler in a job
-constexpr double host_share = 0.75;            // of its ranks are slow
-constexpr double one_stretch_share = 0.6;      // of the excess lies in one stretch
-constexpr double same_work = 0.01;             // two ranks have the same work up to this
-constexpr double slow_transfer = 1.25;         // times that of its peers
+constexpr std::size_t most_differences = 3;              // of a kind that are told
+constexpr std::int64_t least_before_ns = 1'500'000'000;  // that a rank died before the others
+constexpr std::size_t most_priced = 8;                   // ranks
+constexpr std::size_t most_groups_priced = 6;            // and groups of ranks
+constexpr std::size_t most_of_verdict = 4;               // sentences
+constexpr double gap_share = 0.4;          // of all ranks' difference lies between a slow group and the others
+constexpr double most_bound_share = 0.5;   // of a step: a larger bound of a verdict says nothing
+constexpr std::size_t most_pieces = 4;     // of a list of numbers
+constexpr double chance = 1e-3;            // that noise alone is taken for a straggler in a job
+constexpr double host_share = 0.75;        // of its ranks are slow
+constexpr double one_stretch_share = 0.6;  // of the excess lies in one stretch
+constexpr double same_work = 0.01;         // two ranks have the same work up to this
+constexpr double slow_transfer = 1.25;     // times that of its peers
 
 std::string time_text(double ns) {
     if (std::abs(ns) < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
@@ -86,6 +89,8 @@ public:
             }
         }
         put_in_order();
+        out_.standstill = find_standstill(job_);
+        find_differences();
         remark();
         return std::move(out_);
     }
@@ -780,6 +785,84 @@ private:
         });
     }
 
+    // Collectives that some ranks have otherwise than others, or not at all; and ranks that died before the others.
+    void find_differences() {
+        for (std::size_t i = 0; i < job_.mismatches.size() && i < most_differences; ++i) {
+            out_.differences.push_back(text_of(job_.mismatches[i]));
+        }
+        if (job_.mismatches.size() > most_differences) {
+            out_.differences.push_back(fmt::format("{}{} more collectives differ",
+                                                   job_.mismatches.size() - most_differences,
+                                                   job_.mismatches.size() == most_mismatches ? " and" : ""));
+        }
+        // The last moment that is known of a process that was killed is up to a second before its death.
+        std::int64_t latest_ns = INT64_MIN;
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            latest_ns = std::max(latest_ns, job_.aligned(r, job_.ranks[r].ending.at_ns));
+        }
+        std::size_t told = 0;
+        for (std::uint32_t r = 0; r < job_.ranks.size() && told < most_differences; ++r) {
+            const rank_ending& is = job_.ranks[r].ending;
+            const std::int64_t before_ns = latest_ns - job_.aligned(r, is.at_ns);
+            const bool is_told =
+                std::any_of(out_.standstill.stands.begin(), out_.standstill.stands.end(), [&](const standstill& each) {
+                    const auto has = [&](const standing_rank& rank) {
+                        return rank.rank == r && rank.ended_before_ns != 0;
+                    };
+                    return std::any_of(each.called.begin(), each.called.end(), has) ||
+                           std::any_of(each.not_called.begin(), each.not_called.end(), has);
+                });
+            if (!is.has_died || before_ns < least_before_ns || is_told) continue;
+            ++told;
+            std::string text = fmt::format("{} ended {} before the others: {}", terminal_safe(job_.name_of(r)),
+                                           time_text(static_cast<double>(before_ns)), is.how);
+            if (!is.place.empty()) text += "; it was in " + terminal_safe(is.place);
+            if (!is.line.empty()) text += ", at " + terminal_safe(is.line);
+            out_.differences.push_back(std::move(text));
+        }
+    }
+
+    // "rank 2 does not have all_reduce number 12 of dp (4,194,304 bytes), called in forward, that ranks 0, 1 and 3
+    // have".
+    std::string text_of(const collective_mismatch& of) const {
+        const rank_collective& is = job_.at(of.other);
+        std::set<std::uint32_t> having;
+        std::int64_t own_ns = job_.clocks.own(of.rank, job_.aligned(of.other.rank, is.enqueued_ns));
+        const rank_collective* own = nullptr;
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            const auto& all = job_.ranks[r].collectives;
+            const auto same =
+                std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.key == is.key; });
+            if (same == all.end()) continue;
+            if (r == of.rank) {
+                own = &*same;
+                own_ns = own->enqueued_ns;
+            } else if (same->function == is.function && (same->bytes == is.bytes || r == of.other.rank)) {
+                having.insert(r);
+            }
+        }
+        const rank_summary& rank = job_.ranks[of.rank];
+        std::string out = terminal_safe(job_.name_of(of.rank));
+        if (own == nullptr) {
+            out += " does not have " + text_of_collective(job_, of.other.rank, is);
+        } else {
+            out += " calls " + text_of_collective(job_, of.rank, *own);
+            if (const std::string& place = rank.places[own->place]; !place.empty())
+                out += " in " + terminal_safe(place);
+            out += ", where it is " + text_of_collective(job_, of.other.rank, is);
+        }
+        if (const std::string& place = job_.ranks[of.other.rank].places[is.place]; !place.empty()) {
+            out += " in " + terminal_safe(place);
+        }
+        out += (own == nullptr ? ", which " : " on ") + terminal_safe(names_of(having));
+        if (own == nullptr) out += having.size() == 1 ? " has" : " have";
+        if (own == nullptr) {
+            const std::string last = last_collective_of(job_, of.rank, own_ns);
+            if (!last.empty()) out += "; its last one before was " + last;
+        }
+        return out;
+    }
+
     void remark() {
         auto& out = out_.remarks;
         const auto listed = [&](const auto& ranks, auto&& name) {
@@ -826,17 +909,6 @@ private:
         count(lost.unplaced, "their kernel was not seen, or is another GPU's");
         count(lost.missing, "a rank that recorded has no such collective");
         count(lost.differing, "their members differ in function or size");
-        for (std::size_t i = 0; i < job_.mismatches.size() && i < 3; ++i) {
-            const collective_mismatch& each = job_.mismatches[i];
-            const rank_collective& is = job_.at(each.other);
-            const std::string& place = job_.ranks[each.other.rank].places[is.place];
-            std::string what = fmt::format("{} of {} bytes", to_string(is.function), with_thousands(is.bytes));
-            if (is.sequence != no_sequence) what += fmt::format(", number {}", is.sequence);
-            if (!place.empty()) what += ", in " + terminal_safe(place);
-            out.push_back(fmt::format("{} {} the {}, of {}", name(each.rank),
-                                      each.is_missing ? "does not have" : "calls something else than", what,
-                                      name(each.other.rank)));
-        }
         bool is_by_order = job_.by[static_cast<std::size_t>(collective_match::order)] != 0;
         if (is_by_order) {
             out.push_back("collectives without a sequence are matched by their order in the step");
@@ -898,26 +970,6 @@ private:
 
 }  // namespace
 
-std::string list_of_numbers(const std::vector<std::int64_t>& numbers) {
-    std::vector<std::string> pieces;
-    std::size_t listed = 0;
-    for (std::size_t from = 0; from < numbers.size() && pieces.size() < most_pieces;) {
-        std::size_t to = from + 1;
-        while (to < numbers.size() && numbers[to] == numbers[to - 1] + 1) ++to;
-        if (to - from < 3) to = from + 1;
-        pieces.push_back(to - from == 1 ? std::to_string(numbers[from])
-                                        : fmt::format("{} to {}", numbers[from], numbers[to - 1]));
-        listed += to - from;
-        from = to;
-    }
-    if (listed < numbers.size()) pieces.push_back(fmt::format("{} more", with_thousands(numbers.size() - listed)));
-    std::string out;
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-        out += (i == 0 ? "" : i + 1 == pieces.size() ? " and " : ", ") + pieces[i];
-    }
-    return out;
-}
-
 std::string_view to_string(straggler_kind kind) noexcept {
     switch (kind) {
         case straggler_kind::rank:
@@ -930,14 +982,6 @@ std::string_view to_string(straggler_kind kind) noexcept {
             break;
     }
     return "network";
-}
-
-std::string_view to_string(collective_function function) noexcept {
-    constexpr std::array<std::string_view, 11> names{"collective", "all_reduce",     "broadcast", "reduce",
-                                                     "all_gather", "reduce_scatter", "send/recv", "send/recv",
-                                                     "all_to_all", "gather",         "scatter"};
-    const auto at = static_cast<std::size_t>(function);
-    return at < names.size() ? names[at] : names[0];
 }
 
 double bus_factor(collective_function function, std::uint32_t ranks) noexcept {
@@ -964,7 +1008,9 @@ double bus_factor(collective_function function, std::uint32_t ranks) noexcept {
 
 job_answer answer_of(const job_ranks& job) { return answer_maker(job).run(); }
 
-std::string verdict_of(const job_ranks& job, const job_answer& of) {
+namespace {
+
+std::string verdict_on_steps(const job_ranks& job, const job_answer& of) {
     if (!of.no_verdict.empty()) return fmt::format("which rank holds the job up is not known: {}", of.no_verdict);
     const straggler* const worst = of.worst();
     if (worst == nullptr) {
@@ -983,9 +1029,32 @@ std::string verdict_of(const job_ranks& job, const job_answer& of) {
                        time_text(of.step_ns), 100 * worst->gain_ns / std::max(of.step_ns, 1.0), worst->steps, of.steps);
 }
 
+std::string capitalized_sentence(std::string text) {
+    if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+    return text;
+}
+
+}  // namespace
+
+std::vector<std::string> sentences_on_differences(const job_ranks& job, const job_answer& of) {
+    std::vector<std::string> out = sentences_of(job, of.standstill);
+    out.insert(out.end(), of.differences.begin(), of.differences.end());
+    return out;
+}
+
+std::string verdict_of(const job_ranks& job, const job_answer& of) {
+    std::vector<std::string> all = sentences_on_differences(job, of);
+    if (of.standstill.stands.empty()) all.insert(all.begin(), verdict_on_steps(job, of));
+    if (all.size() > most_of_verdict) all.resize(most_of_verdict);
+    std::string out = all.front();
+    for (std::size_t i = 1; i < all.size(); ++i) out += ". " + capitalized_sentence(all[i]);
+    return out;
+}
+
 std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of) {
     std::vector<std::string> out;
     out.push_back(verdict_of(job, of) + '.');
+    if (!of.standstill.stands.empty()) out.push_back("In the steps before: " + verdict_on_steps(job, of) + '.');
     for (const straggler& each : of.stragglers) {
         std::string text = fmt::format(
             "If {} were as fast as {} peers, a step would take {} instead of {}: {}{} less, {} s in the {} step{}",
@@ -1021,6 +1090,9 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
             fmt::format("Clocks of {}{} hosts are aligned by collectives, within {} at the worst (report clocks).",
                         aligned == all ? "" : fmt::format("{} of ", aligned), all, time_text(job.clocks.error_ns())));
     }
+    const std::vector<std::string> differing = sentences_on_differences(job, of);
+    const std::size_t told = of.standstill.stands.empty() ? most_of_verdict - 1 : most_of_verdict;
+    for (std::size_t i = told; i < differing.size(); ++i) out.push_back(differing[i] + '.');
     for (const std::string& remark : of.remarks) out.push_back(remark + '.');
     return out;
 }

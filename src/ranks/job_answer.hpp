@@ -13,14 +13,12 @@
 
 #include "ranks/job.hpp"
 #include "ranks/rank_summary.hpp"
+#include "ranks/standstill.hpp"
 
 namespace prof {
 
 enum class straggler_kind : std::uint8_t { rank, group, host, network };
 std::string_view to_string(straggler_kind kind) noexcept;
-
-// "0 to 3, 8 and 3 more" of rising numbers.
-std::string list_of_numbers(const std::vector<std::int64_t>& numbers);
 
 struct straggler {
     straggler_kind kind = straggler_kind::rank;
@@ -86,7 +84,9 @@ struct job_answer {
     std::vector<rank_figures> ranks{};
     std::vector<std::uint32_t> order{};             // indices into ranks, the worst first
     std::vector<collective_figures> collectives{};  // the most exposed time first
-    std::vector<std::string> remarks{};             // what limits it, a sentence each
+    job_standstill standstill{};                    // what the ranks waited for when their recordings ended
+    std::vector<std::string> differences{};         // of the ranks' collectives and ends, a sentence each
+    std::vector<std::string> remarks{};             // what limits it, likewise
 
     const straggler* worst() const noexcept { return stragglers.empty() ? nullptr : &stragglers.front(); }
 };
@@ -100,8 +100,11 @@ double bus_factor(collective_function function, std::uint32_t ranks) noexcept;
 
 // The sentences of the answer, the verdict first: without names' control characters.
 std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of);
-// The verdict alone: "rank 3 holds the job up: ...".
+// In what the ranks wait if the job stands still, and what of the ranks differs; none if nothing of both is known.
+// Without full stops.
+std::vector<std::string> sentences_on_differences(const job_ranks& job, const job_answer& of);
+// The verdict alone: in what the ranks wait if the job stands still, else "rank 3 holds the job up: ..."; and what of
+// the ranks differs.
 std::string verdict_of(const job_ranks& job, const job_answer& of);
-std::string_view to_string(collective_function function) noexcept;
 
 }  // namespace prof

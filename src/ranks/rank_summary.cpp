@@ -13,7 +13,11 @@
 #include "analysis/breakdown/code_places.hpp"
 #include "analysis/breakdown/device_cover.hpp"
 #include "analysis/breakdown/host_activity.hpp"
+#include "analysis/projection/call_names.hpp"
+#include "analysis/projection/code_line_text.hpp"
+#include "analysis/projection/communication.hpp"
 #include "analysis/projection/op_class.hpp"
+#include "analysis/quality/ending.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "ranks/join_key.hpp"
 #include "record/launch_calls.hpp"
@@ -24,6 +28,7 @@ namespace {
 constexpr std::int64_t stream_gap_ns = 20'000;         // between two operations that follow each other in a stream
 constexpr std::int64_t least_launch_gain_ns = 10'000;  // what holds the GPU up by less is not kept
 constexpr std::size_t most_places = 64;
+constexpr std::size_t most_unended = 16'384;  // calls, the latest
 
 // Collective operations of one rank, as they were described, each with the operation that carried it.
 class collective_finder {
@@ -47,8 +52,10 @@ public:
             const collective_call& call = data_.collectives[i];
             if (call.op == npos) {
                 if (call.is_unplaced) ++out_.unplaced;
+                if (!call.in_graph && may_be_unended(call)) add_unended(call);
                 continue;
             }
+            if (call.sequence != no_sequence) latest_[{call.communicator, call.function}] = call.sequence;
             if (call.in_graph) {
                 replayed[data_.ops[call.op].graph_node].push_back(i);
                 continue;
@@ -62,9 +69,16 @@ public:
                 for (const std::size_t i : of->second) add(all, data_.collectives[i], op, taken);
             }
         }
-        if (all.empty()) add_kernels(all);
+        if (all.empty() && unended_.empty()) add_kernels(all);
         return all;
     }
+
+    // Calls of whose work no end was recorded, and the threads that made them. After run().
+    struct unended {
+        rank_call is{};
+        std::uint32_t thread = npos;
+    };
+    std::vector<unended> take_unended() { return std::move(unended_); }
 
 private:
     void add_communicator(const timeline_communicator& of) {
@@ -92,16 +106,26 @@ private:
         if (!is_p2p && !taken.insert(op).second) return;
         found one{.op = op, .thread = call.thread};
         rank_collective& is = one.is;
-        is.bytes = call.bytes;
         is.enqueued_ns = call.in_graph && data_.ops[op].launch != npos ? data_.api_calls[data_.ops[op].launch].start_ns
                                                                        : call.time_ns;
         is.begin_ns = data_.ops[op].start_ns;
         is.end_ns = data_.ops[op].end_ns;
+        if (!identify(call, call.sequence, is)) {
+            ++out_.unplaced;
+            return;
+        }
+        all.push_back(one);
+    }
+
+    // What joins it with those of other ranks. False: that is not known.
+    bool identify(const collective_call& call, std::uint64_t sequence, rank_collective& is) {
+        const bool is_p2p = call.function == collective_function::send || call.function == collective_function::recv;
+        is.bytes = call.bytes;
         is.function = call.function;
         is.communicator = call.communicator < data_.communicators.size() ? call.communicator : unknown_communicator();
         const rank_communicator& of = out_.communicators[is.communicator];
         is.members = is_p2p ? 2 : of.ranks;
-        is.sequence = call.in_graph ? no_sequence : call.sequence;
+        is.sequence = call.in_graph ? no_sequence : sequence;
         is.by = call.source == collective_source::kineto ? collective_match::group : collective_match::sequence;
         if (is_p2p) {
             is.by = collective_match::order;
@@ -109,10 +133,7 @@ private:
             const std::int64_t own = call.source == collective_source::kineto
                                          ? data_.number("rank").value_or(-1)
                                          : (of.rank == UINT32_MAX ? -1 : std::int64_t{of.rank});
-            if (own < 0 || call.peer < 0) {
-                ++out_.unplaced;
-                return;
-            }
+            if (own < 0 || call.peer < 0) return false;
             const std::int64_t from = call.function == collective_function::send ? own : call.peer;
             const std::int64_t to = call.function == collective_function::send ? call.peer : own;
             is.key = join_key()
@@ -130,7 +151,40 @@ private:
             if (call.in_graph) key.add(std::string_view("replayed"));
             is.key = key.value();
         }
-        all.push_back(one);
+        return true;
+    }
+
+    // Where kernels were not recorded, nothing is known of their ends.
+    bool may_be_unended(const collective_call& call) const {
+        if (!data_.activities.has(activity::kernels)) return false;
+        return call.call >= data_.api_calls.size() || data_.api_calls[call.call].is_unfinished;
+    }
+
+    void add_unended(const collective_call& call) {
+        // What NCCL had not yet enqueued has no number yet: it is the next one of its function.
+        std::uint64_t sequence = call.sequence;
+        const auto latest = latest_.find({call.communicator, call.function});
+        const bool is_numbered =
+            call.source == collective_source::plugin && call.communicator < data_.communicators.size();
+        if (sequence == no_sequence && is_numbered && latest != latest_.end()) sequence = latest->second + 1;
+        if (sequence != no_sequence) latest_[{call.communicator, call.function}] = sequence;
+        rank_collective is;
+        if (!identify(call, sequence, is)) return;
+        add_unended(is, call.time_ns, call.thread);
+    }
+
+    void add_unended(const rank_collective& is, std::int64_t called_ns, std::uint32_t thread) {
+        const bool is_by_order = is.by == collective_match::order;
+        unended_.push_back({{.key = is_by_order ? 0 : join_key().add(is.key).add(is.sequence).value(),
+                             .order_key = is_by_order ? is.key : 0,
+                             .bytes = is.bytes,
+                             .number = is_by_order ? no_sequence : is.sequence,
+                             .called_ns = called_ns,
+                             .communicator = is.communicator,
+                             .members = is.members,
+                             .function = is.function,
+                             .by = is.by},
+                            thread});
     }
 
     // Nobody described them: kernels of libraries that communicate, by their names.
@@ -148,12 +202,27 @@ private:
             one.is.key = join_key().add(std::string_view("all ranks")).value();
             all.push_back(one);
         }
+        std::unordered_map<std::uint32_t, bool> is_known;  // by name
+        for (const timeline_api_call& call : data_.api_calls) {
+            if (!call.is_unfinished || call.kernel_name == 0) continue;
+            const auto [known, is_new] = is_known.try_emplace(call.kernel_name, false);
+            if (is_new) known->second = is_communication_kernel(data_.name(call.kernel_name));
+            if (!known->second) continue;
+            rank_collective is;
+            is.communicator = unknown_communicator();
+            is.by = collective_match::order;
+            is.key = join_key().add(std::string_view("all ranks")).value();
+            add_unended(is, call.start_ns, call.thread);
+        }
     }
 
     const timeline& data_;
     const op_classifier& class_of_;
     rank_summary& out_;
     std::uint32_t unknown_ = npos;
+    std::vector<unended> unended_;
+    // By communicator and function: the sequence of its latest call.
+    std::map<std::pair<std::uint32_t, collective_function>, std::uint64_t> latest_;
 };
 
 class summary_maker {
@@ -178,7 +247,9 @@ public:
                                   .host_from_ns = step.start_ns,
                                   .host_to_ns = step.end_ns});
         }
-        found_ = collective_finder(data_, class_of_, out_).run();
+        collective_finder finder(data_, class_of_, out_);
+        found_ = finder.run();
+        std::vector<collective_finder::unended> unended = finder.take_unended();
         std::stable_sort(found_.begin(), found_.end(), [&](const auto& a, const auto& b) {
             return std::tuple(a.is.begin_ns, a.op) < std::tuple(b.is.begin_ns, b.op);
         });
@@ -190,6 +261,8 @@ public:
         add_places();
         take_collectives();
         take_launches();
+        take_unended(std::move(unended));
+        find_ending();
     }
 
 private:
@@ -331,7 +404,6 @@ private:
     void take_collectives() {
         std::map<std::uint32_t, std::uint32_t> last_in_stream;                   // place → index
         std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint32_t> order;  // key, step → how many there were
-        std::map<std::uint32_t, std::uint32_t> place_numbers;
         out_.collectives.reserve(found_.size());
         std::size_t step = 0;
         // In the order of the calls: so steps and orders are the program's.
@@ -359,6 +431,7 @@ private:
         }
         for (std::uint32_t i = 0; i < found_.size(); ++i) {
             rank_collective is = found_[i].is;
+            is.op = found_[i].op;
             const gpu_op& op = data_.ops[found_[i].op];
             const auto [last, is_first] = last_in_stream.try_emplace(op.place, i);
             is.ready_ns = out_.local_ns(is.begin_ns);
@@ -371,14 +444,76 @@ private:
                 }
                 last->second = i;
             }
-            if (const std::uint32_t range = range_of(i); range != npos) {
-                const std::uint32_t place = where_.of(range);
-                const auto [number, is_new] =
-                    place_numbers.try_emplace(place, static_cast<std::uint32_t>(out_.places.size()));
-                if (is_new) out_.places.push_back(where_.path(place));
-                is.place = number->second;
-            }
+            if (const std::uint32_t range = range_of(i); range != npos) is.place = place_number(where_.of(range));
             out_.collectives.push_back(is);
+        }
+    }
+
+    std::uint32_t place_number(std::uint32_t place) {
+        const auto [number, is_new] = place_numbers_.try_emplace(place, static_cast<std::uint32_t>(out_.places.size()));
+        if (is_new) out_.places.push_back(where_.path(place));
+        return number->second;
+    }
+
+    void take_unended(std::vector<collective_finder::unended> calls) {
+        if (calls.empty()) return;
+        std::stable_sort(calls.begin(), calls.end(),
+                         [](const auto& a, const auto& b) { return a.is.called_ns < b.is.called_ns; });
+        if (calls.size() > most_unended) calls.erase(calls.begin(), calls.end() - most_unended);
+        std::unordered_map<std::uint32_t, std::uint32_t> homes;  // threads → for which they work
+        for (const auto& each : found_) {
+            const std::uint32_t home = adopting_thread(data_, att_, each.op);
+            if (home != npos) homes[each.thread] = home;
+        }
+        for (auto& [is, thread] : calls) {
+            if (thread < data_.threads.size()) {
+                const auto home = homes.find(thread);
+                const std::uint32_t range =
+                    host_.range_at(thread, home == homes.end() ? thread : home->second, is.called_ns);
+                if (range != npos) is.place = place_number(where_.of(range));
+            }
+            out_.calls.push_back(is);
+        }
+        caller_ = calls.back().thread;
+    }
+
+    // Where the rank was when its recording ended: the thread that calls the collectives, if it is in a range, else the
+    // thread whose innermost range was opened last.
+    void find_ending() {
+        rank_ending& out = out_.ending;
+        std::map<std::uint32_t, std::uint32_t> open;  // by thread: the innermost
+        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+            const timeline_range& range = data_.ranges[i];
+            const bool is_open = range.open_at_end && range.takes_part() && range.style == range_style::push_pop &&
+                                 range.end_ns >= out.at_ns && !att_.hidden.contains(range);
+            if (is_open) open[range.thread] = i;
+        }
+        std::uint32_t thread = caller_;
+        for (auto each = found_.rbegin(); thread == npos && each != found_.rend(); ++each) thread = each->thread;
+        if (!open.empty() && !open.contains(thread)) {
+            thread = std::max_element(open.begin(), open.end(), [&](const auto& a, const auto& b) {
+                         return data_.ranges[a.second].start_ns < data_.ranges[b.second].start_ns;
+                     })->first;
+        }
+        if (const auto range = open.find(thread); range != open.end()) {
+            out.place = where_.path(where_.of(range->second));
+            if (out.place.empty()) out.place = data_.name(data_.ranges[range->second].name);
+            out.place_ns = data_.ranges[range->second].start_ns;
+        }
+        if (thread == npos) return;
+        for (auto each = data_.api_calls.rbegin(); each != data_.api_calls.rend(); ++each) {
+            if (each->thread != thread) continue;
+            if (each->end_ns == 0) out.call = call_names(data_)(*each);
+            break;
+        }
+        for (auto each = data_.call_stacks.rbegin(); each != data_.call_stacks.rend(); ++each) {
+            if (each->call >= data_.api_calls.size() || data_.api_calls[each->call].thread != thread) continue;
+            const code_line* const line = own_line(data_, each->stack);
+            const bool has_line = line != nullptr && line->line != 0 && !line->is_native;
+            if (!has_line) continue;  // C++ code without debug information
+            out.line = line_text(data_, *line);
+            out.line_ns = data_.api_calls[each->call].start_ns;
+            break;
         }
     }
 
@@ -460,6 +595,8 @@ private:
     std::int64_t open_to_ns_ = 0;
     std::int64_t waited_ns_ = 0;
     std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> time_;
+    std::map<std::uint32_t, std::uint32_t> place_numbers_;  // of where_ → index into rank_summary::places
+    std::uint32_t caller_ = npos;                           // thread of the last call without an end
 };
 
 }  // namespace
@@ -517,6 +654,16 @@ rank_summary summarize_rank(const timeline& data, const attribution& att, std::s
     out.run_id = data.property("run_id");
     out.ops = data.ops.size();
     for (const timeline_window& window : data.windows) out.windows.push_back({window.start_ns, window.end_ns});
+    const timeline_quality& quality = data.quality;
+    // A part of a timeline may have no window.
+    const bool is_open = data.windows.empty() || data.windows.back().is_open;
+    const bool has_died = quality.died || quality.process == process_state::gone;
+    // A plan's last window ends before its program does.
+    const bool has_exited = quality.has_exited && data.property("plan").empty();
+    out.ending = {.at_ns = is_open ? data.end_ns : data.windows.back().end_ns,
+                  .how = how_it_ended(data),
+                  .has_died = has_died && is_open && quality.how != 0 && quality.how != exit_status_base,
+                  .has_ended = has_exited || (has_died && is_open)};
     if (data.ops.empty()) return out;
     const breakdown_steps of = find_breakdown_steps(data, att, !step_function.empty(), scope);
     out.has_steps = of.has_steps;
@@ -531,6 +678,7 @@ void add_window(rank_summary& to, rank_summary&& more) {
     const auto places = static_cast<std::uint32_t>(to.places.size());
     const std::int64_t waited_ns =
         to.waited.empty() ? 0 : to.waited.back().before_ns + to.waited.back().to_ns - to.waited.back().from_ns;
+    to.later_paths.emplace_back(more.path, collectives);
     for (rank_collective& each : more.collectives) {
         each.ready_ns -= waited_ns;
         if (each.after != UINT32_MAX) each.after += collectives;
@@ -544,6 +692,13 @@ void add_window(rank_summary& to, rank_summary&& more) {
         to.launches.push_back(each);
     }
     for (rank_wait& each : more.waits) to.waits.push_back({each.at_ns - waited_ns, each.collective + collectives});
+    for (rank_call& each : more.calls) {
+        each.communicator += communicators;
+        each.place += places;
+    }
+    // Of a window that has closed nobody knows what came after its calls.
+    to.calls = std::move(more.calls);
+    to.ending = std::move(more.ending);
     for (auto& each : more.waited) to.waited.push_back({each.from_ns, each.to_ns, each.before_ns + waited_ns});
     to.steps.insert(to.steps.end(), more.steps.begin(), more.steps.end());
     to.windows.insert(to.windows.end(), more.windows.begin(), more.windows.end());

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
@@ -67,6 +68,7 @@ struct rank_collective {
     std::uint32_t after = UINT32_MAX;  // the one before it in its stream, if it began as soon as that ended
     std::uint32_t gap_ns = 0;          // between these two
     std::uint32_t members = 0;         // as its communicator has them; 0: not known
+    std::uint32_t op = 0;              // index into timeline::ops of its capture
     collective_function function = collective_function::other;
     collective_match by = collective_match::sequence;
 };
@@ -112,8 +114,37 @@ struct rank_window {
     std::int64_t end_ns = 0;
 };
 
+// A call of a collective of whose work no end was recorded: it waits, its work is queued, or the record was lost.
+struct rank_call {
+    std::uint64_t key = 0;  // as rank_collective::key; by order it has none before the ranks are compared (job.hpp)
+    std::uint64_t order_key = 0;  // likewise
+    std::uint64_t bytes = 0;
+    std::uint64_t number = no_sequence;  // the sequence; by order the number among those that were recorded
+    std::int64_t called_ns = 0;
+    std::uint32_t communicator = 0;  // index into rank_summary::communicators
+    std::uint32_t members = 0;
+    std::uint32_t place = 0;  // index into rank_summary::places
+    collective_function function = collective_function::other;
+    collective_match by = collective_match::sequence;
+};
+
+// How the recording ends, and where the rank was at that moment.
+struct rank_ending {
+    std::int64_t at_ns = 0;     // the last moment up to which all was recorded, as far as is known
+    std::string how{};          // "the process was killed by signal 9 (SIGKILL)"
+    bool has_died = false;      // it was killed, or ended with a status of its own
+    bool has_ended = false;     // in any way, and all was recorded until then
+    std::string place{};        // path of the innermost range that was open; "": none
+    std::int64_t place_ns = 0;  // when that was opened
+    std::string call{};         // of CUDA, which had not returned; "": none
+    std::string line{};         // of the thread's last call of which a stack was recorded; "": not known
+    std::int64_t line_ns = 0;   // when that was
+};
+
 struct rank_summary {
     std::string path{};
+    // Captures of further windows of the process, each with the index of its first collective.
+    std::vector<std::pair<std::string, std::uint32_t>> later_paths{};
     std::string program{};
     std::string host{};   // "": not known
     std::string clock{};  // ranks with the same text have one clock
@@ -133,6 +164,8 @@ struct rank_summary {
     std::vector<std::string> places{std::string()};
     std::vector<rank_place> time{};  // the largest
     std::vector<rank_finding> findings{};
+    std::vector<rank_call> calls{};  // by called_ns: those without an end
+    rank_ending ending{};
     std::uint64_t ops = 0;
     std::uint64_t unplaced = 0;  // collectives whose kernel was not seen
     // Wall time spent waiting, which local time leaves out.

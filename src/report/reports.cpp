@@ -92,6 +92,9 @@ constexpr report_kind kinds[] = {
                                    "job|communicator|function|bytes|ranks", nullptr, false, false}),
     of_job<begin_clocks_job>(
         {"clocks", "the clocks of a job's hosts: offset, drift, error", "job|host|first_rank", nullptr, false, false}),
+    of_job<begin_standstill_job>({"standstill",
+                                  "in what collective a job's ranks waited when their recordings ended, and for whom",
+                                  "job|finding|rank|capture", nullptr, false, false}),
     {"temporal_breakdown", "GPU busy and idle, from the first operation to the last (HTA's)", "rank|scope|device",
      from_table<temporal_breakdown_report>, false},
     {"comm_comp_overlap", "communication that runs while kernels compute (HTA's)", "rank|scope|device",

@@ -41,6 +41,7 @@ void take_quality(timeline& out, const capture_contents& contents) {
     }
     out.quality.died = contents.ended && contents.end.reason == format::end_reason::died;
     out.quality.ended = contents.ended && !out.quality.died;
+    out.quality.has_exited = out.quality.ended && contents.end.reason == format::end_reason::exited;
     out.quality.how = out.quality.died ? contents.end.how : 0;
     out.quality.recovery = contents.recovery;
     if (out.quality.died && out.properties.contains("recovery")) out.quality.recovery = out.property("recovery");

@@ -284,6 +284,7 @@ struct timeline_window {
     std::uint64_t drawn_among = 0;
     std::uint32_t epoch = 0;      // the high half of its launches' correlation keys (correlation_key)
     bool ends_with_step = false;  // it ended together with its last step, so that step is complete
+    bool is_open = false;         // its end was not recorded
 };
 
 struct timeline_domain {
@@ -313,6 +314,7 @@ struct timeline_quality {
     std::uint64_t stacks_left_out = 0;    // of long calls and stretches: there were too many of them
     std::uint64_t recovered_records = 0;  // read from the rings of a process that died
     bool ended = false;                   // the capture was closed properly
+    bool has_exited = false;              // and its process ended with it
     bool died = false;                    // the capture was sealed: its process died, or ended without closing it
     std::uint32_t how = 0;                // if it died: format::end_entry::how
     process_state process = process_state::unknown;  // if not closed: of the process when the capture was read

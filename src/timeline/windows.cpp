@@ -44,9 +44,12 @@ void take_windows(timeline& out, const capture_contents& contents, const tick_cl
                                .drawn_first = window.drawn_first,
                                .drawn_among = window.drawn_among,
                                .epoch = epoch,
-                               .ends_with_step = window.ends_with_step != 0});
+                               .ends_with_step = window.ends_with_step != 0,
+                               .is_open = window.end_ticks == 0});
     }
-    if (out.windows.empty()) out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX});
+    if (out.windows.empty()) {
+        out.windows.push_back({.start_ns = out.start_ns, .end_ns = INT64_MAX, .is_open = !contents.ended});
+    }
     std::stable_sort(out.windows.begin(), out.windows.end(),
                      [](const timeline_window& a, const timeline_window& b) { return a.start_ns < b.start_ns; });
     // If a window's end was not written, it ended at the latest where the next window begins.

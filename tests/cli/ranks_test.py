@@ -21,9 +21,9 @@ OFFSETS = [0.0, 70000.0, -1200.0, 33.0]  # of the ranks' clocks
 RANKS = len(OFFSETS)
 
 
-def write_job(folder, ranks=range(RANKS), late=LATE):
+def write_job(folder, ranks=range(RANKS), late=LATE, by_rank=None):
     """Steps of two layers, each with a collective for which all wait. Returns what a step takes with and without the
-    late rank."""
+    late rank. `by_rank`: how late each is in both layers."""
     folder.mkdir(parents=True, exist_ok=True)
     traces = {rank: TorchTrace() for rank in range(RANKS)}
     at = 1_000_000.0
@@ -36,7 +36,9 @@ def write_job(folder, ranks=range(RANKS), late=LATE):
             for rank, trace in traces.items():
                 by = OFFSETS[rank]
                 length = LAYER + 3.0 * ((7 * rank + 5 * number + layer) % 4)
-                if rank == 2 and layer == 1:
+                if by_rank is not None:
+                    length += by_rank.get(rank, (0, 0))[layer]
+                elif rank == 2 and layer == 1:
                     length += late
                 trace.kernel(at + by + 10, at + by + 10 + length, at + by + 2)
                 ends[rank] = at + 10 + length
@@ -113,6 +115,15 @@ class Ranks(CommandLine):
             csv.DictReader(io.StringIO(self.prof("report", folder, "--report", "ranks", "--format", "csv").stdout))
         )
         self.assertEqual([line["rank"] for line in lines][0], "2")
+
+    def test_what_comes_next_is_the_rank_that_the_verdict_names(self):
+        folder = self.dir / "job"
+        # Rank 3 waits least, and the job gains nothing of it: ranks 0 and 2 are later, each in one layer.
+        write_job(folder, by_rank={0: (1400, 0), 2: (0, 1900), 3: (1000, 1000)})
+        text = self.prof("report", folder).stdout
+        self.assertIn("Ranks rank 3 waits least", text)
+        self.assertIn("Job   Rank 2 holds the job up: ", text)
+        self.assertRegex(text, r"\nnext: prof report \S*rank2\.json \(rank 2\)\n")
 
     def test_of_two_ranks_one_is_the_other(self):
         folder = self.dir / "job"

@@ -55,7 +55,7 @@ ARROWS = {
     "diagnose": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
                  "analysis/steps", "analysis/breakdown", "analysis/mfu", "analysis/modules", "analysis/quality"],
     "ranks": ["base", "record", "timeline", "analysis/attribution", "analysis/projection", "analysis/steps",
-              "analysis/selection", "analysis/breakdown"],
+              "analysis/selection", "analysis/breakdown", "analysis/quality"],
     "compare": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection", "analysis/steps",
                 "analysis/selection", "analysis/step_table", "analysis/modules", "memory", "diagnose"],
     "report": ["base", "record", "options", "timeline", "symbols", "analysis/attribution", "analysis/projection",
@@ -87,7 +87,7 @@ ARROWS = {
               "export/report", "session", "session/process", "session/parts"],
     "python": [],
     "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
-            "analysis/steps", "analysis/selection", "analysis/quality", "diagnose", "compare", "report", "export",
+            "analysis/steps", "analysis/selection", "analysis/quality", "diagnose", "ranks", "compare", "report", "export",
             "export/capture_files", "export/chrome", "export/page", "export/report", "control", "session"],
 }
 

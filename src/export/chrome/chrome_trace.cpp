@@ -93,6 +93,7 @@ trace_counts& trace_counts::operator+=(const trace_counts& other) noexcept {
     counters += other.counters;
     flows += other.flows;
     track_slices += other.track_slices;
+    member_flows += other.member_flows;
     return *this;
 }
 
@@ -104,12 +105,16 @@ void chrome_trace::begin(std::span<const trace_heading> captures) {
     write_trace_header(*events_, captures, base_ns_, name_);
 }
 
-trace_counts chrome_trace::add(const timeline& data, const attribution& att, const trace_track* track) {
+trace_counts chrome_trace::add(const timeline& data, const attribution& att, const trace_track* track,
+                               const trace_member* member) {
     const numbered_steps steps = number_steps(data, att.hidden);
     const std::vector<host_thread_rows> host = lay_out_host(data, steps.steps, att.hidden);
     const std::vector<gpu_stream_rows> gpu = lay_out_gpu(data, att);
-    trace_sheet to(data, att, *events_, base_ns_, used_, {progress_, items_in(host, gpu)});
+    const trace_clock clock = member == nullptr ? trace_clock{} : member->clock;
+    events_->set_clock(clock);
+    trace_sheet to(data, att, *events_, clock.to_own(base_ns_), used_, {progress_, items_in(host, gpu)});
     to.is_shared = is_shared_;
+    to.member = member;
     choose_pids(to, gpu, used_.pids);
     write_trace_metadata(to, host, gpu);
     if (track != nullptr) write_track(to, *track);

@@ -35,6 +35,7 @@ struct trace_counts {
     std::uint64_t counters = 0;          // C
     std::uint64_t flows = 0;             // pairs of s and f
     std::uint64_t track_slices = 0;      // X, of a trace_track
+    std::uint64_t member_flows = 0;      // ends of arrows between captures, s or f
 
     trace_counts& operator+=(const trace_counts& other) noexcept;
 };
@@ -51,6 +52,20 @@ struct trace_track {
     std::string name{};           // of the row
     std::string category{};       // of the slices: a plain word
     std::vector<slice> slices{};  // by start_ns, without overlap
+};
+
+// A capture among others of its job.
+struct trace_member {
+    // An end of an arrow at an operation: the arrow has another one with this id in another capture.
+    struct arrow_end {
+        std::uint32_t op = 0;  // index into timeline::ops
+        bool is_start = false;
+        std::uint64_t id = 0;
+        std::int64_t trace_ns = 0;  // within the operation, on the trace's clock
+    };
+    std::string label{};  // "rank 2 (host b)"; its processes' names begin with it
+    trace_clock clock{};
+    std::vector<arrow_end> arrows{};  // by op
 };
 
 // The numbers that the captures added so far have used: a further capture must not use them again.
@@ -72,12 +87,14 @@ public:
     chrome_trace(byte_sink& sink, std::string_view trace_name, progress_observer* progress = nullptr)
         : sink_(sink), name_(trace_name), progress_(progress) {}
 
-    // The trace counts from the earliest moment of these captures.
+    // The trace counts from the earliest moment of these captures, on the trace's clock.
     // REQUIRES: called once, with the headings of all captures that are going to be added.
     void begin(std::span<const trace_heading> captures);
     // REQUIRES: begin() was called, and end() was not. The counts are those of this capture.
     // `track`, which may be null, is shown above the threads.
-    trace_counts add(const timeline& data, const attribution& att, const trace_track* track = nullptr);
+    // `member`, which may be null: that its clock is another than the trace's, for one.
+    trace_counts add(const timeline& data, const attribution& att, const trace_track* track = nullptr,
+                     const trace_member* member = nullptr);
     void end();
 
 private:

@@ -40,7 +40,7 @@ void trace_events::put_row(trace_row row) {
 
 void trace_events::put_time(std::int64_t time_ns) {
     put(",\"ts\":");
-    put_microseconds(time_ns - base_ns_);
+    put_microseconds(clock_.to_trace(time_ns) - base_ns_);
 }
 
 void trace_events::complete(std::string_view category, std::string_view json_name, trace_row row, std::int64_t start_ns,
@@ -48,7 +48,7 @@ void trace_events::complete(std::string_view category, std::string_view json_nam
     open_event("{\"ph\":\"X\",\"cat\":\"", category, json_name, row);
     put_time(start_ns);
     put(",\"dur\":");
-    put_microseconds(end_ns - start_ns);
+    put_microseconds(clock_.to_trace(end_ns) - clock_.to_trace(start_ns));
 }
 
 void trace_events::instant(std::string_view category, std::string_view json_name, trace_row row, std::int64_t time_ns,
@@ -93,6 +93,17 @@ void trace_events::flow_end(std::uint64_t id, trace_row row, std::int64_t time_n
     open_event("{\"ph\":\"f\",\"cat\":\"ac2g\",\"name\":", {}, "\"ac2g\"", row);
     put_time(time_ns);
     put(",\"bp\":\"e\",\"id\":");
+    put_value(id);
+    end();
+}
+
+void trace_events::member_flow(bool is_start, std::uint64_t id, trace_row row, std::int64_t trace_ns) {
+    open_event(
+        is_start ? "{\"ph\":\"s\",\"cat\":\"collective\",\"name\":" : "{\"ph\":\"f\",\"cat\":\"collective\",\"name\":",
+        {}, "\"collective\"", row);
+    put(",\"ts\":");
+    put_microseconds(trace_ns - base_ns_);
+    put(is_start ? ",\"id\":" : ",\"bp\":\"e\",\"id\":");
     put_value(id);
     end();
 }

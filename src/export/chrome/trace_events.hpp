@@ -6,6 +6,7 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +24,21 @@ namespace prof {
 struct trace_row {
     std::int64_t pid = 0;
     std::int64_t tid = 0;
+};
+
+// What the clock of a capture shows against that of the trace: it is ahead by offset_ns + drift * (t - at_ns).
+struct trace_clock {
+    std::int64_t at_ns = 0;
+    std::int64_t offset_ns = 0;
+    double drift = 0;
+
+    std::int64_t to_trace(std::int64_t own_ns) const noexcept {
+        if (drift == 0) return own_ns - offset_ns;
+        return own_ns - offset_ns - std::llround(drift * static_cast<double>(own_ns - offset_ns - at_ns));
+    }
+    std::int64_t to_own(std::int64_t trace_ns) const noexcept {
+        return trace_ns + offset_ns + std::llround(drift * static_cast<double>(trace_ns - at_ns));
+    }
 };
 
 class trace_events {
@@ -44,7 +60,12 @@ public:
     // An arrow. Each end binds to the slice that was last begun on its row, so write it right after that slice.
     void flow_start(std::uint64_t id, trace_row row, std::int64_t time_ns);
     void flow_end(std::uint64_t id, trace_row row, std::int64_t time_ns);
+    // An arrow between captures, each end of which lies at this time of the trace, within the slice that was last begun
+    // on its row.
+    void member_flow(bool is_start, std::uint64_t id, trace_row row, std::int64_t trace_ns);
     void metadata(std::string_view what, trace_row row);
+    // Of the times from now on, but those of the trace.
+    void set_clock(const trace_clock& clock) noexcept { clock_ = clock; }
 
     // Keys are plain words. The length of a literal is known at compile time.
     template <std::size_t Size, typename TNumber>
@@ -138,6 +159,7 @@ private:
 
     byte_sink& sink_;
     std::int64_t base_ns_;
+    trace_clock clock_{};
     std::vector<char> text_;
     char* at_ = nullptr;   // end of the used part of text_
     char* end_ = nullptr;  // end of text_

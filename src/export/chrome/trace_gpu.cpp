@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPU part of a Chrome trace: the operations of each stream, and the ranges projected on it.
+#include <algorithm>
+#include <vector>
+
 #include "analysis/projection/operation_name.hpp"
 #include "analysis/projection/transfer_name.hpp"
 #include "base/json_text.hpp"
@@ -58,6 +61,17 @@ private:
         }
         ++counts_.gpu_ops;
         if (op.launch != npos) events_.flow_end(to_.flow_id(index), row, op.start_ns);
+        if (to_.member != nullptr) write_arrows(index, row);
+    }
+
+    void write_arrows(std::uint32_t index, trace_row row) {
+        const std::vector<trace_member::arrow_end>& all = to_.member->arrows;
+        auto each = std::lower_bound(all.begin(), all.end(), index,
+                                     [](const trace_member::arrow_end& of, std::uint32_t op) { return of.op < op; });
+        for (; each != all.end() && each->op == index; ++each) {
+            events_.member_flow(each->is_start, each->id, row, each->trace_ns);
+            ++counts_.member_flows;
+        }
     }
 
     void op_args(std::uint32_t index, const gpu_op& op) {

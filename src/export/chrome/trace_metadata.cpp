@@ -28,7 +28,12 @@ void describe_processes(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu
     const trace_row host{to.host_pid, 0};
     const std::string& rank = to.data.property("rank");
     std::string process = process_name(to.data);
-    if (to.is_shared && !rank.empty()) process += ", rank " + rank;
+    const std::string label = to.member == nullptr ? std::string() : to.member->label;
+    if (!label.empty()) {
+        process = label + ": " + process;
+    } else if (to.is_shared && !rank.empty()) {
+        process += ", rank " + rank;
+    }
     describe(to.events, "process_name", host, "name", process);
     describe(to.events, "process_labels", host, "labels", "CPU");
     sort(to.events, "process_sort_index", host, to.first_process);
@@ -36,14 +41,18 @@ void describe_processes(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu
     for (const gpu_stream_rows& stream : gpu) {
         if (described == stream.device) continue;
         described = stream.device;
-        const std::string label = "GPU " + std::to_string(stream.device);
+        const std::string gpu_label = "GPU " + std::to_string(stream.device);
         const device_record* const known = to.device(stream.device);
-        std::string name = label;
+        std::string name = gpu_label;
         if (known != nullptr) name.append(" ").append(to.data.name(known->name));
-        if (to.is_shared) name += " of " + process;
+        if (!label.empty()) {
+            name = label + ": " + name;
+        } else if (to.is_shared) {
+            name += " of " + process;
+        }
         const trace_row row{to.gpu_pid(stream.device), 0};
         describe(to.events, "process_name", row, "name", name);
-        describe(to.events, "process_labels", row, "labels", label);
+        describe(to.events, "process_labels", row, "labels", gpu_label);
         sort(to.events, "process_sort_index", row, to.first_process + 1 + stream.device);
     }
 }

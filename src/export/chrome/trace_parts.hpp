@@ -49,7 +49,8 @@ struct trace_sheet {
     trace_events& events;
     trace_names names;
     std::unordered_map<std::uint32_t, const device_record*> devices;
-    bool is_shared = false;  // the trace has other captures, too
+    bool is_shared = false;                // the trace has other captures, too
+    const trace_member* member = nullptr;  // of a job; null: of none
     std::int64_t host_pid = 0;
     std::map<std::uint32_t, std::int64_t> gpu_pids;  // by device
     std::uint64_t first_range;

@@ -59,7 +59,8 @@ public:
         std::vector<const report_document*> all;
         all.reserve(documents_.size());
         for (const report_document& document : documents_) all.push_back(&document);
-        std::string screen = screen_text(job_screen(all, screen_layout_of(layout_), verdicts()), layout_);
+        std::string screen =
+            screen_text(job_screen(all, screen_layout_of(layout_), verdicts(), verdict_capture()), layout_);
         if (!screen.empty() && layout_.only_screen) return screen;
 
         const table overview = processes_table(processes);
@@ -91,14 +92,19 @@ private:
     static constexpr std::size_t most_tables = 8;
 
     // Of the report `ranks`: a sentence for each job; none if that was not made.
-    std::vector<std::string> verdicts() const {
+    std::vector<std::string> verdicts() const { return total_of_ranks<text_list>("verdicts"); }
+    // The capture of the rank that the verdict names; "": none.
+    std::string verdict_capture() const { return total_of_ranks<std::string>("verdict_capture"); }
+
+    template <typename TValue>
+    TValue total_of_ranks(std::string_view wanted) const {
         for (const report_document& job : jobs_) {
             for (const report_part& part : job.parts) {
                 const auto* const shown = part.name == "ranks" ? block_in<table>(part) : nullptr;
                 if (shown == nullptr) continue;
                 for (const auto& [name, value] : shown->totals) {
-                    const auto* const list = name == "verdicts" ? std::get_if<text_list>(&value.value) : nullptr;
-                    if (list != nullptr) return *list;
+                    const auto* const found = name == wanted ? std::get_if<TValue>(&value.value) : nullptr;
+                    if (found != nullptr) return *found;
                 }
             }
         }

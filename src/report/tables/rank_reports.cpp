@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports ranks, stragglers, collectives and clocks, of a job's captures together.
+// The reports ranks, stragglers, collectives, clocks and standstill, of a job's captures together.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,6 +64,20 @@ text_list verdicts_of(const std::vector<answered>& jobs) {
     return out;
 }
 
+// The capture that says more of what the verdict names: "" if that is no rank.
+std::string capture_of_verdict(const answered& job) {
+    const std::vector<standstill>& stands = job.answer.standstill.stands;
+    const straggler* const worst = job.answer.worst();
+    std::optional<std::uint32_t> rank;
+    if (!stands.empty()) {
+        const bool is_late = !stands.front().not_called.empty();
+        rank = is_late ? stands.front().not_called.front().rank : stands.front().called.front().rank;
+    } else if (worst != nullptr && worst->kind != straggler_kind::network) {
+        rank = worst->ranks.front();
+    }
+    return rank ? job.ranks.ranks[*rank].path : std::string();
+}
+
 // Beside the rows, of the job with the most ranks.
 void add_totals(table& to, const std::vector<answered>& jobs) {
     to.totals.emplace_back("jobs", jobs.size());
@@ -82,6 +96,7 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
                       {"step_ns", job.answer.step_ns},
                       {"verdict", verdict_of(job.ranks, job.answer)},
                       {"verdicts", verdicts_of(jobs)},
+                      {"verdict_capture", text_or_none(capture_of_verdict(job))},
                       {"stragglers", job.answer.stragglers.size()},
                       {"least_seen_ns", job.answer.no_verdict.empty() ? table_cell(job.answer.least_ns) : table_cell()},
                       {"exposed_communication_ns", job.answer.exposed_ns},
@@ -98,6 +113,8 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
                       {"left_out_unplaced", job.ranks.lost.unplaced},
                       {"missing_collectives", job.ranks.lost.missing},
                       {"differing_collectives", job.ranks.lost.differing},
+                      {"standstill", sentences_of(job.ranks, job.answer.standstill)},
+                      {"differences", job.answer.differences},
                       {"remarks", job.answer.remarks}});
 }
 
@@ -290,6 +307,88 @@ table clocks_table(const std::vector<answered>& jobs) {
     return out;
 }
 
+table standstill_table(const std::vector<answered>& jobs) {
+    table out{"standstill", "What the ranks waited for when their recordings ended", {}, {}, {}};
+    out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
+                   {"finding", "", quantity::identity},
+                   {"kind", "collective", quantity::text, 3},
+                   {"communicator", "", quantity::text},
+                   {"function", "function", quantity::text, 2},
+                   {"number", "number", quantity::identity, 3},
+                   {"bytes", "bytes", quantity::bytes, 4},
+                   {"matched_by", "", quantity::text},
+                   {"rank", "rank", quantity::identity},
+                   {"has_called", "has called", quantity::flag},
+                   {"waits_ns", "waits", quantity::time_ns},
+                   {"ended_before_ns", "", quantity::time_ns},
+                   {"place", "in", quantity::text, 1},
+                   {"in_place_ns", "", quantity::time_ns},
+                   {"call", "call", quantity::text, 3},
+                   {"line", "line", quantity::text, 1},
+                   {"line_before_end_ns", "", quantity::time_ns},
+                   {"last_collective", "last collective before", quantity::text, 2},
+                   {"ended", "", quantity::text},
+                   {"capture", ""}};
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        const answered& job = jobs[j];
+        std::size_t finding = 0;
+        for (const standstill& each : job.answer.standstill.stands) {
+            const std::uint32_t first = each.called.front().rank;
+            const auto add = [&](const standing_rank& of, bool has_called, bool is_known) {
+                const rank_summary& rank = job.ranks.ranks[of.rank];
+                const rank_ending& ending = rank.ending;
+                const bool has_own = of.call != UINT32_MAX;
+                const rank_call& is = has_own ? rank.calls[of.call] : each.call_in(job.ranks);
+                const std::uint32_t owner = has_own ? of.rank : first;
+                const std::string& communicator = job.ranks.ranks[owner].communicators[is.communicator].name;
+                const std::int64_t before_ns = has_own ? is.called_ns : INT64_MAX;
+                out.rows.push_back({j,
+                                    finding,
+                                    std::string(to_string(each.kind)),
+                                    text_or_none(communicator),
+                                    std::string(to_string(is.function)),
+                                    is.number == no_sequence ? table_cell() : table_cell(is.number),
+                                    is.bytes == 0 ? table_cell() : table_cell(is.bytes),
+                                    std::string(to_string(is.by)),
+                                    number_or_none(rank.rank),
+                                    is_known ? table_cell(has_called) : table_cell(),
+                                    has_own ? table_cell(ending.at_ns - is.called_ns) : table_cell(),
+                                    of.ended_before_ns == 0 ? table_cell() : table_cell(of.ended_before_ns),
+                                    text_or_none(ending.place),
+                                    ending.place.empty() ? table_cell() : table_cell(ending.at_ns - ending.place_ns),
+                                    text_or_none(ending.call),
+                                    text_or_none(ending.line),
+                                    ending.line.empty() ? table_cell() : table_cell(ending.at_ns - ending.line_ns),
+                                    text_or_none(last_collective_of(job.ranks, of.rank, before_ns)),
+                                    ending.how,
+                                    rank.path});
+            };
+            for (const standing_rank& of : each.not_called) add(of, false, true);
+            for (const std::uint32_t r : each.unknown) add({.rank = r}, false, false);
+            for (const standing_rank& of : each.called) add(of, true, true);
+            ++finding;
+        }
+    }
+    add_totals(out, jobs);
+    if (out.rows.empty()) out.instead = "nothing: no collective was waited for much longer than those before";
+    out.legend = {{"has called",
+                   "has called: the collective that the others wait in. waits: from its call to the end of "
+                   "the rank's recording."},
+                  {"line", "line: of the thread's last call of CUDA of which a stack was recorded."}};
+    out.shorten = [](const table& whole, const shown_limits& limits) {
+        shown_rows shown;
+        const std::size_t most = std::min(limits.rows, 2 * most_ranks_shown);
+        const std::size_t count = whole.rows.size() <= most + 1 ? whole.rows.size() : most;
+        shown.rows.assign(whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count));
+        if (count < whole.rows.size()) {
+            shown.notes.push_back(
+                fmt::format("{} more ranks: --report standstill --format csv has all", whole.rows.size() - count));
+        }
+        return shown;
+    };
+    return out;
+}
+
 template <table (*make)(const std::vector<answered>&), bool has_sentences, bool has_findings>
 class rank_report final : public report_job {
 public:
@@ -316,6 +415,30 @@ private:
     job_knowledge& shared_;
 };
 
+class standstill_report final : public report_job {
+public:
+    explicit standstill_report(job_knowledge& shared) : shared_(shared) { shared.ask_for_ranks(false); }
+    void add(const report_input& /*input*/, const capture_heading& /*heading*/) override {}
+    // With a text only if there is something to say.
+    report_part finish() override {
+        const std::vector<answered>& jobs = shared_.jobs();
+        report_part out = part_of(standstill_table(jobs));
+        text_block text;
+        for (std::size_t j = 0; j < jobs.size(); ++j) {
+            for (std::string& sentence : sentences_on_differences(jobs[j].ranks, jobs[j].answer)) {
+                sentence = capitalized(std::move(sentence)) + '.';
+                text.paragraphs.push_back(jobs.size() > 1 ? fmt::format("Job {}: {}", j, sentence)
+                                                          : std::move(sentence));
+            }
+        }
+        if (!text.paragraphs.empty()) out.blocks.insert(out.blocks.begin(), std::move(text));
+        return out;
+    }
+
+private:
+    job_knowledge& shared_;
+};
+
 }  // namespace
 
 std::unique_ptr<report_job> begin_ranks_job(job_knowledge& shared) {
@@ -329,6 +452,9 @@ std::unique_ptr<report_job> begin_collectives_job(job_knowledge& shared) {
 }
 std::unique_ptr<report_job> begin_clocks_job(job_knowledge& shared) {
     return std::make_unique<rank_report<clocks_table, false, false>>(shared);
+}
+std::unique_ptr<report_job> begin_standstill_job(job_knowledge& shared) {
+    return std::make_unique<standstill_report>(shared);
 }
 
 }  // namespace prof

@@ -7,6 +7,7 @@
 //   scale_bench --records 10000000 --shape training --trace plain --trace gzip
 //
 // With --write it only writes the capture, for programs that measure the command (tests/lab/report_scale.py).
+// --rank R --ranks N makes it one of a job's (tests/lab/job_scale.py).
 //
 // Peak memory is the process's, with the kernel's high-water mark reset before each stage where that is allowed.
 #include <fmt/format.h>
@@ -140,24 +141,27 @@ int run(int argc, char** argv) {
     std::string kept;
     std::vector<std::string> traces;
     std::string fold = "counters";
+    synthetic_rank in_job;
     app.add_option("--records", records, "Records to write (at least)");
     app.add_option("--shape", shape)->transform(CLI::CheckedTransformer(shapes));
     app.add_option("--directory", directory, "Where the capture and the traces go, and are removed again");
     app.add_option("--capture", given, "Read this capture instead of writing one");
     app.add_option("--write", kept, "Only write the capture, to this file");
+    app.add_option("--rank", in_job.rank, "Write it as this rank of a job");
+    app.add_option("--ranks", in_job.ranks, "The ranks of the job");
     app.add_option("--fold", fold, "The rule by which the projection folds names");
     app.add_option("--trace", traces, "Write a trace, too")->check(CLI::IsMember({"plain", "gzip"}));
     CLI11_PARSE(app, argc, argv);
 
     if (!kept.empty()) {
-        fmt::print("{} records\n", write_synthetic_capture(kept, shape, records).records);
+        fmt::print("{} records\n", write_synthetic_capture(kept, shape, records, in_job).records);
         return 0;
     }
     const std::string stem = fmt::format("{}/scale_bench-{}", directory, getpid());
     const std::string path = given.empty() ? stem + ".prof" : given;
     synthetic_counts put_in;
     if (given.empty()) {
-        put_in = write_synthetic_capture(path, shape, records);
+        put_in = write_synthetic_capture(path, shape, records, in_job);
     } else {
         const capture_contents contents = read_contents(given);
         put_in.records = contents.kernels.size() + contents.transfers.size();

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lab/bench/synthetic_capture.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "record/collective.hpp"
 #include "record/label.hpp"
 #include "support/capture_builder.hpp"
 
@@ -31,9 +34,23 @@ struct thread_ring {
 
 class writer {
 public:
-    writer(const std::string& path, std::uint64_t wanted) : file_(path, {}), wanted_(wanted) {
-        file_.property("pid", "4242");
+    writer(const std::string& path, std::uint64_t wanted, const synthetic_rank& in_job)
+        : file_(path, {}), wanted_(wanted), job_(in_job) {
+        file_.property("pid", std::to_string(4242 + in_job.rank));
         file_.property("command", "synthetic");
+        if (job_.ranks != 0) {
+            const std::string host = std::to_string(job_.rank / 8);
+            now_ += job_.rank / 8 * 1'000'000;
+            file_.property("rank", std::to_string(job_.rank));
+            file_.property("local_rank", std::to_string(job_.rank % 8));
+            file_.property("world_size", std::to_string(job_.ranks));
+            file_.property("hostname", "host" + host);
+            file_.property("process_start", "boot" + host + " 17");
+            // Its id, its ranks, this one, its hosts, and its name.
+            const std::string text = fmt::format("d0d0 {} {} {} dp", job_.ranks, job_.rank, (job_.ranks + 7) / 8);
+            const label of{.kind = label_kind::communicator, .name = name(text), .key = 0};
+            file_.labels({&of, 1});
+        }
         clock();
         device_record gpu = h200_properties();
         gpu.name = name("NVIDIA H200");
@@ -95,8 +112,22 @@ public:
     // A long kernel beside others, on a stream of its own. CUPTI reports it when it has ended, after the others.
     void launch_beside(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
         if (late_.correlation != 0) take(late_);
+        if (job_.ranks != 0) begin_all_reduce(thread);
         call(thread, symbol);
         late_ = kernel_of(symbol, stream, now_ + gpu_lag_ns, 10 * ns_a_kernel);
+        if (job_.ranks == 0) return;
+        const packed_work work{8, collective_algorithm::ring, collective_protocol::ll, collective_function::all_reduce};
+        add(thread, {.ticks = now_,
+                     .value = collectives_ - 1,
+                     .name = static_cast<std::uint32_t>(collectives_),
+                     .category = pack(work),
+                     .kind = record_kind::collective_work});
+    }
+    // What a rank takes for a step beyond others; at its end it has waited for them.
+    void pass_own(std::uint64_t step, bool is_end) {
+        if (job_.ranks == 0) return;
+        const std::uint64_t own = (job_.rank * 7919 + step * 104'729) % 97;
+        now_ += 50 * (is_end ? 97 - own : own);
     }
     // A call, and what it launches on `stream`.
     void launch(std::size_t thread, std::uint32_t symbol, std::uint32_t stream) {
@@ -143,6 +174,16 @@ public:
     }
 
 private:
+    void begin_all_reduce(std::size_t thread) {
+        ++collectives_;
+        add(thread, {.ticks = now_,
+                     .value = pack(packed_call{1U << 20, collective_function::all_reduce, collective_type::f32}),
+                     .name = static_cast<std::uint32_t>(collectives_),
+                     .color = static_cast<std::uint32_t>(collectives_),
+                     .kind = record_kind::collective_call});
+        add(thread, {.ticks = now_, .value = collectives_, .kind = record_kind::collective_launch});
+    }
+
     void clock() {
         const clock_snapshot snapshot{.ticks = now_, .realtime_ns = now_, .cupti_ns = now_};
         file_.clocks({&snapshot, 1});
@@ -234,6 +275,8 @@ private:
 
     capture_writer file_;
     std::uint64_t wanted_;
+    synthetic_rank job_;
+    std::uint64_t collectives_ = 0;
     synthetic_counts counts_;
     std::uint64_t now_ = 1'700'000'000'000'000'000;
     std::uint64_t gpu_free_ = 0;
@@ -283,6 +326,7 @@ void train(writer& out, capture_shape shape) {
     std::uint64_t number = 0;
     for (std::uint64_t step = 0; !out.is_full(); ++step) {
         out.push(main, out.name("iteration " + std::to_string(step)));
+        out.pass_own(step, false);
         for (int i = 0; i < 2; ++i) out.copy(main);
         out.push(main, forward);
         layers(main, number);
@@ -290,6 +334,7 @@ void train(writer& out, capture_shape shape) {
         out.push(main, backward);
         layers(autograd, number);
         out.pop(main);
+        out.pass_own(step, true);
         out.pop(main);
     }
 }
@@ -500,8 +545,9 @@ void serve_requests(writer& out) {
 
 }  // namespace
 
-synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records) {
-    writer out(path, records);
+synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records,
+                                         const synthetic_rank& in_job) {
+    writer out(path, records, in_job);
     switch (shape) {
         case capture_shape::training:
         case capture_shape::names:

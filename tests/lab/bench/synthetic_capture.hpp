@@ -31,7 +31,15 @@ struct synthetic_counts {
     std::uint64_t bytes = 0;  // of the file
 };
 
+// A rank of a job, eight on each host, whose clocks differ. Ranks differ by a little time in each step. Of the shape
+// `training` the all-reduces are described as NCCL's plugin does it.
+struct synthetic_rank {
+    std::uint32_t rank = 0;
+    std::uint32_t ranks = 0;  // 0: no job
+};
+
 // At least `records` records, up to the end of the step that reaches them. Throws prof::error.
-synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records);
+synthetic_counts write_synthetic_capture(const std::string& path, capture_shape shape, std::uint64_t records,
+                                         const synthetic_rank& in_job = {});
 
 }  // namespace prof::bench

@@ -17,9 +17,11 @@ std::vector<std::string> first_screen(const report_document& document, const scr
 
 // The screen of a job: a row for each of its processes with GPU work (if none has any, for each with steps), and how
 // they differ. None if fewer than two documents have a first screen. `verdicts`: of the report `ranks`, one for each
-// job, ready for a terminal; none: that was not made.
+// job, ready for a terminal; none: that was not made. `verdict_capture`: the path of the rank's that the first one
+// names.
 std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout,
-                                    const std::vector<std::string>& verdicts = {});
+                                    const std::vector<std::string>& verdicts = {},
+                                    const std::string& verdict_capture = {});
 
 // The same for a page: what the screen says of the job in sentences, and its table.
 struct job_figures {

@@ -85,8 +85,8 @@ constexpr std::size_t most_jobs = 4;  // of which the screen has a line each
 class job {
 public:
     job(const std::vector<const report_document*>& documents, const screen_layout& layout,
-        const std::vector<std::string>& held_up = {})
-        : all_(documents), layout_(layout), held_up_(held_up) {
+        const std::vector<std::string>& held_up = {}, std::string verdict_capture = {})
+        : all_(documents), layout_(layout), held_up_(held_up), verdict_capture_(std::move(verdict_capture)) {
         for (const report_document* const each : documents) {
             if (!has_first_screen(*each)) continue;
             member one = member_of(*each);
@@ -505,9 +505,12 @@ private:
     }
 
     std::string next_line() const {
-        const answer_block& answer = *members_.front().answer;
+        auto of = std::find_if(members_.begin(), members_.end(),
+                               [&](const member& each) { return each.document->capture.path == verdict_capture_; });
+        if (of == members_.end()) of = members_.begin();
+        const answer_block& answer = *of->answer;
         if (!answer.place || answer.place->empty()) return {};
-        return fmt::format("next: prof report{} ({})", *answer.place, members_.front().label(false, is_named_by_file_));
+        return fmt::format("next: prof report{} ({})", *answer.place, of->label(false, is_named_by_file_));
     }
 
     std::string text(double ns) const { return unit_.text(unit_.quanta(ns)); }
@@ -516,6 +519,7 @@ private:
     const std::vector<const report_document*>& all_;
     const screen_layout& layout_;
     std::vector<std::string> held_up_;
+    std::string verdict_capture_;  // of the rank that the verdict names; "": none
     std::vector<member> members_;
     std::vector<member> without_gpu_;
     member mean_;
@@ -528,11 +532,11 @@ private:
 }  // namespace
 
 std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout,
-                                    const std::vector<std::string>& verdicts) {
+                                    const std::vector<std::string>& verdicts, const std::string& verdict_capture) {
     const auto shown = std::count_if(documents.begin(), documents.end(),
                                      [](const report_document* each) { return has_first_screen(*each); });
     if (shown < 2) return {};
-    const job made(documents, layout, verdicts);
+    const job made(documents, layout, verdicts, verdict_capture);
     return made.has_members() ? made.lines() : std::vector<std::string>();
 }
 
