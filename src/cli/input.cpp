@@ -22,6 +22,16 @@ accepted_values report_words(const std::vector<std::string>& also) {
     return one_of(words);
 }
 
+std::string list_of_formats() {
+    std::string out;
+    for (const report_format& format : report_formats()) {
+        if (!out.empty()) out += &format == &report_formats().back() ? ", or " : ", ";
+        out += format.name;
+        if (!format.purpose.empty()) out.append(" ").append(format.purpose);
+    }
+    return out;
+}
+
 accepted_values format_words() { return one_of(names_of(report_formats())); }
 
 std::vector<const report_kind*> reports_named(const std::vector<std::string>& names) {

@@ -18,6 +18,7 @@ namespace prof {
 // What --report and --format take; `also`: further words of --report.
 accepted_values report_words(const std::vector<std::string>& also = {});
 accepted_values format_words();
+std::string list_of_formats();  // "table (default), csv, or json", for help
 
 // The reports of these names; "all" is every one. REQUIRES: they are accepted.
 std::vector<const report_kind*> reports_named(const std::vector<std::string>& names);

@@ -15,20 +15,7 @@
 #include "export/atomic_file.hpp"
 
 namespace prof {
-namespace {
-
-// "table (default), csv, or json"
-std::string list_of_formats() {
-    std::string out;
-    for (const report_format& format : report_formats()) {
-        if (!out.empty()) out += &format == &report_formats().back() ? ", or " : ", ";
-        out += format.name;
-        if (!format.purpose.empty()) out.append(" ").append(format.purpose);
-    }
-    return out;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void report_output::add_to(command_arguments& arguments, std::string_view wide_option) {
     wide_option_ = wide_option;

@@ -316,10 +316,7 @@ void run_output::add_to(command_arguments& arguments) {
         .takes(report_words())
         .value("NAME")
         .group(group);
-    arguments.add("--format", format_, "In this format: table (default), csv, json, markdown, html")
-        .takes(format_words())
-        .value("FORMAT")
-        .group(group);
+    arguments.add("--format", format_, list_of_formats()).takes(format_words()).value("FORMAT").group(group);
     arguments.add("--report-file", file_, "Write them to FILE; - is standard output (default: standard error)")
         .value("FILE")
         .group(group);

@@ -14,6 +14,7 @@
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "base/markup_text.hpp"
 #include "report/runs_report.hpp"
 #include "report/table.hpp"
 
@@ -415,25 +416,7 @@ void add_gate(report_document& to, const std::vector<gated_figure>& of) {
 
 namespace {
 
-std::string xml(std::string_view text) {
-    std::string out;
-    for (const char each : terminal_safe(text)) {
-        switch (each) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += each;
-        }
-    }
-    return out;
-}
+std::string xml(std::string_view text) { return markup_text(terminal_safe(text)); }
 
 }  // namespace
 

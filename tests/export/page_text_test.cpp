@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "base/markup_text.hpp"
 #include "export/page/page_files.hpp"
 
 namespace prof::page_text_test {
@@ -39,7 +40,7 @@ TEST(PageText, WritesBase64) {
 }
 
 TEST(PageText, EscapesMarkup) {
-    EXPECT_EQ(html_text("<a href=\"x\" title='y'>&amp;"), "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;");
+    EXPECT_EQ(markup_text("<a href=\"x\" title='y'>&amp;"), "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;");
 }
 
 TEST(PageText, NoJsonEndsItsElement) {
@@ -74,7 +75,7 @@ TEST(PageText, AnyBytesBecomeValidText) {
         const std::string name = page_name(bytes);
         EXPECT_NO_THROW((void)nlohmann::json(name).dump());
         EXPECT_EQ(name.find('\0'), std::string::npos);
-        EXPECT_EQ(html_text(name).find('<'), std::string::npos);
+        EXPECT_EQ(markup_text(name).find('<'), std::string::npos);
     }
 }
 

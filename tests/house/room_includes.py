@@ -9,8 +9,7 @@ import re
 import sys
 
 # Each room, and what it may know besides itself. A folder in a room is part of it unless it has a row of its own.
-# An entry that ends in .hpp is one header, and not the room it lies in: the tracer hands collect the completed buffers,
-# and copies have the same names in all tables.
+# An entry that ends in .hpp is one header, and not the room it lies in: the tracer hands collect the completed buffers.
 ARROWS = {
     "base": [],
     "record": ["base"],

@@ -391,4 +391,16 @@ attribution attribute(const timeline& data, const attribution_options& options) 
     return attributor{data, options}.run();
 }
 
+std::vector<std::uint32_t> home_threads(const timeline& data, const attribution& att) {
+    std::vector<std::uint32_t> out(data.threads.size());
+    for (std::uint32_t i = 0; i < out.size(); ++i) out[i] = i;
+    for (std::size_t op = 0; op < data.ops.size(); ++op) {
+        const std::uint32_t launch = data.ops[op].launch;
+        if (launch == npos) continue;
+        const std::uint32_t home = adopting_thread(data, att, op);
+        if (home != npos) out[data.api_calls[launch].thread] = home;
+    }
+    return out;
+}
+
 }  // namespace prof

@@ -107,6 +107,10 @@ inline std::uint32_t adopting_thread(const timeline& data, const attribution& at
     return data.ranges[list_node(data, att, att.adopted_open[op]).range].thread;
 }
 
+// Of each thread the one for which it works, by the latest of its operations that was adopted; itself: for none. Linear
+// in the operations.
+std::vector<std::uint32_t> home_threads(const timeline& data, const attribution& att);
+
 // Calls visit(range index) for every range open at its launch for which operation `op` counts, latest opened first.
 // Hidden ranges are skipped.
 template <typename TVisit>

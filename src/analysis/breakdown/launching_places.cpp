@@ -15,19 +15,6 @@ struct stretches {
     std::int64_t total_ns = 0;
 };
 
-// The thread for which each thread works; itself, if for none.
-std::vector<std::uint32_t> homes_of(const timeline& data, const attribution& att) {
-    std::vector<std::uint32_t> out(data.threads.size());
-    for (std::uint32_t i = 0; i < out.size(); ++i) out[i] = i;
-    for (std::size_t op = 0; op < data.ops.size(); ++op) {
-        const std::uint32_t launch = data.ops[op].launch;
-        if (launch == npos) continue;
-        const std::uint32_t home = adopting_thread(data, att, op);
-        if (home != npos) out[data.api_calls[launch].thread] = home;
-    }
-    return out;
-}
-
 }  // namespace
 
 launching_places::launching_places(const timeline& data, const attribution& att, const host_activity& host,
@@ -38,7 +25,7 @@ launching_places::launching_places(const timeline& data, const attribution& att,
         windows.push_back({.start_ns = window.start_ns, .end_ns = window.end_ns});
     }
     const std::vector<whole_step>& steps = given.empty() ? windows : given;
-    const std::vector<std::uint32_t> homes = homes_of(data, att);
+    const std::vector<std::uint32_t> homes = home_threads(data, att);
     std::vector<std::int64_t> ended_ns(data.threads.size(), INT64_MIN);  // by home: the latest end of a call
     std::vector<stretches> by_place;
     step_search step_by_time(steps);

@@ -22,8 +22,6 @@ std::string page_label(std::string_view text);
 // The text with a capital as its first letter, if that is one of ASCII's.
 std::string capitalized(std::string text);
 
-// For HTML, between tags and in attributes with double quotes.
-std::string html_text(std::string_view text);
 // JSON for the inside of a script element: nothing in it ends the element, or begins a comment.
 std::string script_json(std::string_view json);
 

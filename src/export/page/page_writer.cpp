@@ -17,6 +17,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/markup_text.hpp"
 #include "base/version.hpp"
 #include "base/zlib_memory.hpp"
 #include "export/page/page_files.hpp"
@@ -55,19 +56,19 @@ std::string gzip(std::string_view text) {
 
 std::string table_html(const page_table& of) {
     std::string out = "<table>";
-    if (!of.caption.empty()) out += "<caption>" + html_text(of.caption) + "</caption>";
+    if (!of.caption.empty()) out += "<caption>" + markup_text(of.caption) + "</caption>";
     const bool has_head = std::any_of(of.columns.begin(), of.columns.end(),
                                       [](const page_table::column& column) { return !column.title.empty(); });
     const auto cell = [&](std::size_t column, std::string_view text) {
         const bool is_number = column < of.columns.size() && of.columns[column].is_number;
-        if (column == 0) return "<th scope=\"row\">" + html_text(text) + "</th>";
-        return (is_number ? "<td class=\"n\">" : "<td>") + html_text(text) + "</td>";
+        if (column == 0) return "<th scope=\"row\">" + markup_text(text) + "</th>";
+        return (is_number ? "<td class=\"n\">" : "<td>") + markup_text(text) + "</td>";
     };
     if (has_head) {
         out += "<thead><tr>";
         for (const page_table::column& column : of.columns) {
             out += (column.is_number ? "<th scope=\"col\" class=\"n\">" : "<th scope=\"col\">") +
-                   html_text(column.title) + "</th>";
+                   markup_text(column.title) + "</th>";
         }
         out += "</tr></thead>";
     }
@@ -88,18 +89,18 @@ std::string table_html(const page_table& of) {
 }
 
 std::string block_html(const page_table& of) { return table_html(of); }
-std::string block_html(const page_paragraph& of) { return "<p>" + html_text(of.text) + "</p>\n"; }
+std::string block_html(const page_paragraph& of) { return "<p>" + markup_text(of.text) + "</p>\n"; }
 std::string block_html(const page_list& of) {
     const std::string_view tag = of.is_ordered ? "ol" : "ul";
     std::string out = fmt::format("<{}>\n", tag);
-    for (const std::string& item : of.items) out += "<li>" + html_text(item) + "</li>\n";
+    for (const std::string& item : of.items) out += "<li>" + markup_text(item) + "</li>\n";
     return out + fmt::format("</{}>\n", tag);
 }
 std::string block_html(const page_terms& of) {
     std::string out = "<dl>\n";
     for (std::size_t i = 0; i < of.terms.size(); ++i) {
-        out += fmt::format("<dt id=\"term-{}\">{}</dt><dd>{}</dd>\n", i, html_text(of.terms[i].first),
-                           html_text(of.terms[i].second));
+        out += fmt::format("<dt id=\"term-{}\">{}</dt><dd>{}</dd>\n", i, markup_text(of.terms[i].first),
+                           markup_text(of.terms[i].second));
     }
     return out + "</dl>\n";
 }
@@ -125,7 +126,7 @@ public:
         write_top();
         to_.write("<main>\n");
         for (const std::string& text : frame_.warnings) {
-            to_.write("<p class=\"warning\">" + html_text(page_sentence(text)) + "</p>\n");
+            to_.write("<p class=\"warning\">" + markup_text(page_sentence(text)) + "</p>\n");
         }
         for (std::size_t i = 0; i < views_.size(); ++i) {
             if (is_shown(views_[i]) && !views_[i].heading.empty()) write_section(i);
@@ -161,19 +162,19 @@ private:
         to_.write("<meta name=\"color-scheme\" content=\"light dark\">\n");
         to_.write("<meta name=\"referrer\" content=\"no-referrer\">\n");
         to_.write(fmt::format("<meta name=\"generator\" content=\"libprof {}\">\n", library_version));
-        to_.write("<title>" + html_text(frame_.program) + " – prof</title>\n<style>");
+        to_.write("<title>" + markup_text(frame_.program) + " – prof</title>\n<style>");
         to_.write(page_style());
         to_.write("</style>\n</head>\n<body>\n");
     }
 
     void write_top() {
         std::string out = "<header class=\"top\"><div class=\"bar\"><strong class=\"program\" title=\"" +
-                          html_text(frame_.command) + "\">" + html_text(frame_.program) +
-                          "</strong><span class=\"facts\">" + html_text(frame_.facts) +
+                          markup_text(frame_.command) + "\">" + markup_text(frame_.program) +
+                          "</strong><span class=\"facts\">" + markup_text(frame_.facts) +
                           "</span>\n<nav aria-label=\"Views\">";
         for (const page_view& view : views_) {
             if (!is_shown(view) || view.link.empty()) continue;
-            out += "<a href=\"#" + view.name + "\">" + html_text(view.link) + "</a> ";
+            out += "<a href=\"#" + view.name + "\">" + markup_text(view.link) + "</a> ";
         }
         to_.write(out + "</nav></div></header>\n");
     }
@@ -184,11 +185,11 @@ private:
         std::string out = fmt::format(
             "<section class=\"view\" id=\"{0}\" data-view=\"{0}\" aria-labelledby=\"{0}-title\">\n"
             "<{1} id=\"{0}-title\">{2}</{1}>\n",
-            view.name, is_first ? "h1" : "h2", html_text(view.heading));
-        for (const std::string& text : view.lead) out += "<p class=\"lead\">" + html_text(text) + "</p>\n";
-        if (!view.details.empty()) out += "<p class=\"lead small\">" + html_text(view.details) + "</p>\n";
+            view.name, is_first ? "h1" : "h2", markup_text(view.heading));
+        for (const std::string& text : view.lead) out += "<p class=\"lead\">" + markup_text(text) + "</p>\n";
+        if (!view.details.empty()) out += "<p class=\"lead small\">" + markup_text(view.details) + "</p>\n";
         if (!view.why.empty()) {
-            out += "<p class=\"why\">" + html_text(view.why) + "</p>\n";
+            out += "<p class=\"why\">" + markup_text(view.why) + "</p>\n";
         } else if (!view.data.is_null() && !view.keeps_blocks) {
             out += fmt::format("<div class=\"figure\" data-figure=\"{}\"></div>\n", view.name);
         }
@@ -196,7 +197,7 @@ private:
         // Views without a heading are part of this one.
         for (std::size_t i = index + 1; i < views_.size() && views_[i].heading.empty(); ++i) {
             if (is_shown(views_[i])) {
-                if (!views_[i].why.empty()) out += "<p class=\"why plain\">" + html_text(views_[i].why) + "</p>\n";
+                if (!views_[i].why.empty()) out += "<p class=\"why plain\">" + markup_text(views_[i].why) + "</p>\n";
                 out += blocks_html(views_[i]);
             }
         }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/json_text.hpp"
+#include "base/markup_text.hpp"
 #include "export/report/cell_text.hpp"
 #include "export/report/finding_lines.hpp"
 #include "export/report/report_writer.hpp"
@@ -23,34 +24,11 @@
 namespace prof {
 namespace {
 
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                out += "&amp;";
-                break;
-            case '<':
-                out += "&lt;";
-                break;
-            case '>':
-                out += "&gt;";
-                break;
-            case '"':
-                out += "&quot;";
-                break;
-            default:
-                out += c;
-        }
-    }
-    return out;
-}
-
 // The blanks before it, which show the depth of a row or a line, are kept.
 std::string with_depth(std::string_view text) {
     std::string out;
     for (; text.starts_with(' '); text.remove_prefix(1)) out += "&nbsp;";
-    return out + escaped(text);
+    return out + markup_text(text);
 }
 
 std::string paragraph(std::string_view line) { return "<p>" + with_depth(line) + "</p>\n"; }
@@ -98,11 +76,11 @@ std::string block_html(const findings_block& block, const text_layout& /*layout*
 std::string block_html(const table& made, const text_layout& layout) {
     if (!is_shown(made)) return {};
     const time_unit unit = unit_of(made);
-    std::string out = "<h4>" + escaped(terminal_safe(table_heading(made, unit))) + "</h4>\n";
+    std::string out = "<h4>" + markup_text(terminal_safe(table_heading(made, unit))) + "</h4>\n";
     if (has_rows(made)) out += rows_html(made, unit);
     for (const std::string& note : made.notes) out += paragraph("note: " + terminal_safe(note));
     if (!has_rows(made) || !layout.legend) return out;
-    for (const legend_line& line : made.legend) out += "<p><small>" + escaped(line.text) + "</small></p>\n";
+    for (const legend_line& line : made.legend) out += "<p><small>" + markup_text(line.text) + "</small></p>\n";
     return out;
 }
 
@@ -115,7 +93,7 @@ std::string bar_html(const std::vector<bar_part>& parts) {
         const std::string fill =
             part.is_idle ? "color:#333;background:repeating-linear-gradient(45deg,#ddd 0 4px,#f4f4f4 4px 8px)"
                          : fmt::format("color:#fff;background:{}", busy[std::min(count++, busy.size() - 1)]);
-        const std::string name = escaped(part.name.empty() ? "other" : part.name);
+        const std::string name = markup_text(part.name.empty() ? "other" : part.name);
         out += fmt::format(
             "<span title=\"{0}\" style=\"flex:{1:.0f} 1 0;min-width:2px;margin-right:1px;overflow:hidden;"
             "white-space:nowrap;text-align:center;{2}\">{0}</span>",
@@ -162,7 +140,7 @@ std::string blocks_html(const screen_blocks& of) {
         }
         out += "</tbody>\n</table>\n";
     }
-    if (!of.next.empty()) out += "<p>next: <code>" + escaped(of.next) + "</code></p>\n";
+    if (!of.next.empty()) out += "<p>next: <code>" + markup_text(of.next) + "</code></p>\n";
     return out;
 }
 
@@ -173,8 +151,8 @@ public:
     void add(const report_document& whole) override {
         const report_document document = shown_document(whole, layout_.shown);
         const capture_heading& capture = document.capture;
-        out_ += "<section>\n<h3>" + escaped(terminal_safe(capture.title)) + "</h3>\n";
-        if (!capture.command.empty()) out_ += "<pre>$ " + escaped(terminal_safe(capture.command)) + "</pre>\n";
+        out_ += "<section>\n<h3>" + markup_text(terminal_safe(capture.title)) + "</h3>\n";
+        if (!capture.command.empty()) out_ += "<pre>$ " + markup_text(terminal_safe(capture.command)) + "</pre>\n";
         if (!capture.windows.empty()) out_ += paragraph(capture.windows);
         if (capture.selection) out_ += paragraph(line_of_selection(capture));
         out_ += lines_html(lines_above(capture));

@@ -87,21 +87,6 @@ struct sampled_ranges {
     }
 };
 
-// The thread for which another works, by the first of its operations that were adopted; itself: for none.
-std::vector<std::uint32_t> homes_of(const timeline& data, const attribution& att) {
-    std::vector<std::uint32_t> out(data.threads.size());
-    for (std::uint32_t i = 0; i < out.size(); ++i) out[i] = i;
-    for (std::size_t op = 0; op < data.ops.size(); ++op) {
-        const std::uint32_t launch = data.ops[op].launch;
-        if (launch == npos) continue;
-        const std::uint32_t thread = data.api_calls[launch].thread;
-        if (out[thread] != thread) continue;
-        const std::uint32_t home = adopting_thread(data, att, op);
-        if (home != npos) out[thread] = home;
-    }
-    return out;
-}
-
 // On the timeline's clock, between the points at which both clocks were read.
 std::int64_t on_timeline(const std::vector<monotonic_point>& points, std::int64_t monotonic_ns) {
     if (points.size() == 1) return points[0].ns + (monotonic_ns - points[0].monotonic_ns);
@@ -120,7 +105,7 @@ sampled_ranges ranges_of(const timeline& data, const attribution& att, const who
     code_places where(data, att, steps);
     std::unordered_map<std::uint32_t, std::uint32_t> threads;
     for (std::uint32_t i = 0; i < data.threads.size(); ++i) threads.try_emplace(data.threads[i].tid, i);
-    const std::vector<std::uint32_t> homes = homes_of(data, att);
+    const std::vector<std::uint32_t> homes = home_threads(data, att);
     sampled_ranges out{.functions = of.functions};
     sampled_range all{std::string(all_samples)};
     std::map<std::string, sampled_range> ranges;
