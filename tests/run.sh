@@ -146,6 +146,7 @@ format() {
 }
 lint_scripts() {
     build/venv/bin/ruff check .
+    build/venv/bin/biome lint --error-on-warnings src/export/page/web tests/page
     find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0 | xargs -0 grep -lEZ '^#!.*(bash|sh)$' \
         | xargs -0 shellcheck
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the page's scripts compute without a browser: node --test arithmetic_test.js
-"use strict";
-
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
 const path = require("node:path");
@@ -167,7 +165,7 @@ test("addresses that nobody wrote are read, too", () => {
   assert.equal(page.readAddress(""), null);
   assert.equal(page.readAddress("#<img>"), null);
   assert.equal(page.readAddress("#steps=%zz").selection, "%zz");
-  assert.equal(page.readAddress("#kernels?__proto__=1").settings.__proto__, "1");
+  assert.equal(page.readAddress("#kernels?__proto__=1").settings["__proto__"], "1");
 });
 
 test("gains of sets are replayed, and between bounds where they were not", () => {

@@ -363,7 +363,9 @@ addView("answer", ({ figure, results, data }) => {
       outcomeText.append(count + " ticked: at best ", element("b", {}, range(shortest, longest) + unitText() + " " + perStep), ", " +
         range(gain.least, gain.most) + unitText() + " (" + shareText(gain.most / step) + ") less");
     }
-    boxes.forEach((box, index) => (box.checked = (mask & (1 << index)) !== 0));
+    boxes.forEach((box, index) => {
+      box.checked = (mask & (1 << index)) !== 0;
+    });
     ticked.set(bitsOf(mask).map((bit) => list[bit]).filter(Boolean));
     drawBars();
     if (says) announce(outcomeText.textContent ?? "");

@@ -18,7 +18,7 @@ addView("change", ({ figure, data }) => {
     const axis = waterfallAxis(rows);
     const widestName = Math.max(...rows.map((row) => textWidth(row.name, 13, row.isTotal ? 600 : 400)));
     const left = isNarrow ? 0 : Math.min(Math.ceil(widestName) + 20, Math.floor(width * 0.34));
-    const right = Math.max(...rows.map((row) => textWidth(valueOf(row), 13, 600))) + 14;
+    const right = Math.max(...rows.map((row) => textWidth(changedText(row), 13, 600))) + 14;
     const room = width - left - right;
     const pitch = isNarrow ? 42 : 27;
     const bar = isNarrow ? 13 : 15;
@@ -51,7 +51,7 @@ addView("change", ({ figure, data }) => {
         const nextMiddle = isNarrow ? y + pitch + 27 : middle + pitch;
         items.push(drawn("path.ghost", { d: `M${edge} ${middle + bar / 2}V${nextMiddle - bar / 2}` }));
       }
-      items.push(drawn(row.isTotal ? "text.total" : "text", { x: width, y: middle + 4.5, "text-anchor": "end" }, valueOf(row)));
+      items.push(drawn(row.isTotal ? "text.total" : "text", { x: width, y: middle + 4.5, "text-anchor": "end" }, changedText(row)));
     });
     if (axis.from > 0) {
       items.push(drawn("text.muted", { x: left, y: bottom + 14 }, "the axis begins at " + roughTime(axis.from) + unitText()));
@@ -61,7 +61,7 @@ addView("change", ({ figure, data }) => {
   }
 
   /** @param {WaterfallRow} row */
-  function valueOf(row) {
+  function changedText(row) {
     return row.isTotal ? stepTime(row.to) : stepTime(row.to - row.from, true);
   }
 

@@ -173,7 +173,7 @@ addView("kernels", ({ figure, results, data }) => {
   const filters = element("div.classes", { role: "group", "aria-label": "Kinds of kernels" }, element("span.labels", {}, "kinds of kernels:"));
   /** @type {Map<string, HTMLElement>} */
   const filterButtons = new Map();
-  const pressFilter = () => filterButtons.forEach((button, key) => button.setAttribute("aria-pressed", String(key === ofClass)));
+  const pressFilter = () => filterButtons.forEach((button, key) => { button.setAttribute("aria-pressed", String(key === ofClass)); });
   for (const each of classes.length > 1 ? classes : []) {
     const button = element("button", { type: "button" }, each.name + " ", element("span.muted", {}, stepTime(each.ns) + unitText()));
     button.addEventListener("click", () => {

@@ -404,7 +404,7 @@ function placeRows(of, by, firstUnknown) {
     const row = rows.get(key) ?? { name, below: by === "place" ? [of.module[i], of.line[i]].filter(Boolean).join(" · ") : "", uses: [], bytes: of.bytes.map(() => 0), blocks: 0, churn: 0, births: 0, growth: 0 };
     rows.set(key, row);
     if (!row.uses.includes(use)) row.uses.push(use);
-    of.bytes.forEach((bytes, moment) => (row.bytes[moment] += bytes[i]));
+    of.bytes.forEach((bytes, moment) => { row.bytes[moment] += bytes[i]; });
     row.blocks += of.blocks[i];
     row.churn += of.churn[i];
     row.births += of.births[i];

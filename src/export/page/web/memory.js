@@ -127,7 +127,7 @@ addView("memory", ({ figure, data }) => {
       items.push(drawn("path.memory-limit", { d: `M${left} ${at}H${left + room}` }),
         drawn("text", { x: left + room, y: at + 14, "text-anchor": "end" }, "limit " + memoryText(of.limit)));
     }
-    of.moments.forEach((moment, place) => items.push(...momentMarks(moment, place, of, x, y, left, room, head, base)));
+    of.moments.forEach((moment, place) => { items.push(...momentMarks(moment, place, of, x, y, left, room, head, base)); });
     if (cursor !== null && cursor >= zoom.from && cursor <= zoom.to) {
       items.push(drawn("path.memory-cursor", { d: `M${x(cursor).toFixed(1)} ${head}V${base}` }));
       const change = changeIn(of.curve, cursor, cursor);
@@ -348,7 +348,7 @@ addView("memory", ({ figure, data }) => {
     if (zoom.to <= zoom.from) zoom = { from: begin, to: end };
     showButtons();
     note.textContent = noteText();
-    plots.forEach((_, index) => drawPlot(index));
+    plots.forEach((_, index) => { drawPlot(index); });
     if (isStep) keepAddress();
   }
   function showButtons() {
@@ -521,7 +521,7 @@ addView("memory", ({ figure, data }) => {
   }
 
   function drawAll() {
-    plots.forEach((_, index) => drawPlot(index));
+    plots.forEach((_, index) => { drawPlot(index); });
     note.textContent = noteText();
     showButtons();
     heading.textContent = "What held it" + (isSingle ? "" : ", of " + device().name);

@@ -333,7 +333,7 @@ addView("steps", ({ figure, results, data }) => {
   const whole = element("button.quiet", { type: "button", hidden: true, click: () => zoomTo(0, count, true) }, "Show all steps");
   Object.entries({
     role: "slider", tabindex: "0", "aria-label": "Steps", "aria-valuemin": "0", "aria-valuemax": String(count - 1), "aria-valuenow": String(picked),
-  }).forEach(([name, value]) => plot.setAttribute(name, value));
+  }).forEach(([name, value]) => { plot.setAttribute(name, value); });
   const rows = () => {
     const head = ["step", "counted", "length ms", "CPU ms", ...steps.parts.map(({ part }) => results.parts[part].name + " ms")];
     const cell = (/** @type {number} */ ns) => (ns / 1e6).toFixed(4);

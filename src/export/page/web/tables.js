@@ -40,7 +40,7 @@ function copyButton(name, rows) {
     }
     button.textContent = said;
     announce(said);
-    setTimeout(() => (button.textContent = "Copy as CSV"), 2000);
+    setTimeout(() => { button.textContent = "Copy as CSV"; }, 2000);
   });
   return button;
 }

@@ -56,7 +56,7 @@ addView("timeline", ({ figure, results, data }) => {
     /** @type {Slice[]} */
     const gaps = [];
     lanes.forEach((lane, index) => {
-      if (lane.kind === "gaps") lane.start.forEach((_, at) => gaps.push({ lane: index, index: at }));
+      if (lane.kind === "gaps") lane.start.forEach((_, at) => { gaps.push({ lane: index, index: at }); });
     });
     gaps.sort((a, b) => lanes[b.lane].length[b.index] - lanes[a.lane].length[a.index]);
     return { data: read, lanes, gaps };
@@ -210,7 +210,7 @@ addView("timeline", ({ figure, results, data }) => {
     let ns = 0;
     for (const lane of step?.lanes ?? []) {
       if (lane.kind !== "gaps") continue;
-      lane.length.forEach((length, index) => (ns += isTicked(lane, index) ? length : 0));
+      lane.length.forEach((length, index) => { ns += isTicked(lane, index) ? length : 0; });
     }
     tickedLine.hidden = ns === 0;
     tickedLine.textContent = ns === 0 ? "" : "Line above idle time: what the ticked changes are about, " + roughMilliseconds(ns) + " ms in this step. Other idle time may take its place.";

@@ -98,7 +98,7 @@ addView("where", ({ figure, results, data }) => {
       cell.addEventListener("click", () => zoomTo(whole));
       cell.addEventListener("focus", () => {
         focused = index;
-        cells.forEach((each, at) => each.cell.setAttribute("tabindex", at === index ? "0" : "-1"));
+        cells.forEach((each, at) => { each.cell.setAttribute("tabindex", at === index ? "0" : "-1"); });
       });
       cells.push({ node, path: whole, cell });
       return cell;
