@@ -454,5 +454,16 @@ TEST(TableCell, ShowsFlagsAndWhatDoesNotApply) {
     EXPECT_THAT(written("table", {document}), HasSubstr("flag  dash  blank\n----  ----  -----\nyes      -\n"));
 }
 
+// Whatever a table would show of its rows, the line in their place stays.
+TEST(ShownDocument, HasTheLineInPlaceOfRows) {
+    table of{"of", "Of nothing", {{"name", "name", quantity::text}}, {}, {}};
+    of.instead = "nothing was found";
+    of.shorten = [](const table& whole, const shown_limits& /*limits*/) { return shown_rows{.rows = whole.rows}; };
+    report_document whole;
+    whole.parts.push_back(part_of(std::move(of)));
+    const report_document shown = shown_document(whole, {.rows = 2});
+    EXPECT_EQ(block_in<table>(shown.parts.front())->instead, "nothing was found");
+}
+
 }  // namespace
 }  // namespace prof::report_writer_test

@@ -34,8 +34,12 @@ table without_rows(const table& whole) {
 
 table shown_table(const table& whole, const shown_limits& limits, std::vector<std::string>& reading_notes) {
     if (!whole.shorten) return whole;
-    shown_rows shown = whole.shorten(whole, limits);
     table out = without_rows(whole);
+    if (!whole.instead.empty()) {
+        out.instead = whole.instead;
+        return out;
+    }
+    shown_rows shown = whole.shorten(whole, limits);
     out.rows = std::move(shown.rows);
     out.sums = std::move(shown.sums);
     out.instead = std::move(shown.instead);

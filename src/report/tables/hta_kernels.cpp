@@ -93,7 +93,7 @@ table gpu_kernel_breakdown_report(const report_input& input) {
     // The same list twice is of no use to people.
     out.shorten = [first = ends.front()](const table& whole, const shown_limits&) {
         const auto end = whole.rows.begin() + static_cast<std::ptrdiff_t>(std::min(first, whole.rows.size()));
-        return shown_rows{.rows = {whole.rows.begin(), end}, .sums = whole.sums, .instead = whole.instead};
+        return shown_rows{.rows = {whole.rows.begin(), end}, .sums = whole.sums};
     };
     return or_none(std::move(out), "no GPU operation was recorded");
 }

@@ -154,8 +154,7 @@ table gpu_gaps_report(const report_input& input) {
     }
     out.shorten = [sum](const table& whole, const shown_limits& limits) {
         const std::size_t count = std::min(limits.rows, whole.rows.size());
-        shown_rows gaps{.rows = {whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count)},
-                        .instead = whole.instead};
+        shown_rows gaps{.rows = {whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count)}};
         if (!sum.empty()) gaps.notes.push_back(sum);
         return gaps;
     };

@@ -35,7 +35,7 @@ table_row rest_of(const table& whole, const std::vector<table_row>& shown) {
 }
 
 shown_rows largest_rows(const table& whole, const shown_limits& limits) {
-    shown_rows out{.instead = whole.instead};
+    shown_rows out;
     const std::size_t most = limits.rows == SIZE_MAX ? whole.rows.size() : std::min(limits.rows, most_rows_shown);
     for (const table_row& row : whole.rows) {
         if (out.rows.size() == most) break;

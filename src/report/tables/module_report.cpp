@@ -34,7 +34,7 @@ std::uint32_t depth_to_show(const std::vector<std::uint32_t>& depths, std::size_
 // `depths`: by row.
 shown_rows outer_rows(const std::vector<std::uint32_t>& depths, const table& whole, const shown_limits& limits) {
     const std::uint32_t deepest = std::min(limits.deepest, depth_to_show(depths, limits.rows));
-    shown_rows out{.instead = whole.instead};
+    shown_rows out;
     for (std::size_t i = 0; i < whole.rows.size(); ++i) {
         if (depths[i] <= deepest) out.rows.push_back(whole.rows[i]);
     }

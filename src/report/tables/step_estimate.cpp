@@ -224,7 +224,7 @@ table_row row_of(const step_estimate_row& row) {
 // Those with the most GPU time a step, all rows above them, and the rows (no range), (ambiguous) and (unmatched).
 shown_rows largest_rows(const std::vector<weighed_row>& weighed, const table& whole, const shown_limits& limits) {
     const std::vector<std::uint8_t> kept = choose_rows(weighed, limits.rows);
-    shown_rows out{.instead = whole.instead};
+    shown_rows out;
     // Behind the ranges stands the row of all of them.
     for (std::size_t i = 0; i < whole.rows.size(); ++i) {
         if (i >= kept.size() || kept[i] != 0) out.rows.push_back(whole.rows[i]);
