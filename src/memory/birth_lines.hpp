@@ -21,7 +21,8 @@ public:
     birth_lines(const timeline& data, birth_places& places);
 
     bool has_any() const noexcept { return lines_.size() > 1; }
-    // A number for the line; 0: not known. REQUIRES: the event gave out a block; the places are those it was made with.
+    // A number for the line; 0: not known. REQUIRES: the event gave out a block, or failed; the places are those it was
+    // made with.
     std::uint32_t line_of(const memory_event& birth, birth_places& places);
     const std::string& text(std::uint32_t line) const { return lines_[line].text; }  // "model.py:57"; "" for 0
     const std::string& code(std::uint32_t line) const { return lines_[line].code; }  // "forward → relu"

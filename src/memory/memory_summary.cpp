@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/projection/code_line_text.hpp"
 #include "analysis/steps/whole_steps.hpp"
 #include "memory/birth_lines.hpp"
 #include "memory/block_account.hpp"
@@ -324,9 +323,9 @@ private:
                                      .path = places_.exact_path(of),
                                      .module = places_.module_of(of)});
             if (of.stack == npos) continue;
-            const code_line* const line = own_line(data_, of.stack);
-            out_.failures.back().line = line_text(data_, *line);
-            out_.failures.back().code = code_text(data_, of.stack, *line);
+            const std::uint32_t line = lines_.line_of(of, places_);
+            out_.failures.back().line = lines_.text(line);
+            out_.failures.back().code = lines_.code(line);
         }
     }
 

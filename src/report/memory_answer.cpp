@@ -28,8 +28,13 @@ std::string place_text(const std::string& path, const std::string& module) {
     return path.empty() ? module : fmt::format("{} ({})", module, path);
 }
 
-std::string with_line(std::string place, const std::string& line) {
-    return line.empty() ? std::move(place) : fmt::format("{} at {}", place, line);
+// Of C++ code without debug information there is no line, and its function stands for it.
+std::string with_line(std::string place, const std::string& line, const std::string& code) {
+    if (line.empty()) return place;
+    const std::size_t colon = line.rfind(':');
+    const bool has_number = colon != std::string::npos && colon + 1 < line.size() &&
+                            line.find_first_not_of("0123456789", colon + 1) == std::string::npos;
+    return fmt::format("{} at {}", place, has_number || code.empty() ? line : code);
 }
 
 // "activations 61 %, parameters 20 %"
@@ -67,7 +72,7 @@ std::string holders_text(const memory_device& of, row_bytes bytes) {
         out += fmt::format("{}{} {}", i == 0 ? "" : ", ", to_string(row.use),
                            bytes_text(static_cast<std::uint64_t>(row.*bytes)));
         if (!row.path.empty() || !row.module.empty()) {
-            out += " of " + with_line(place_text(row.path, row.module), row.line);
+            out += " of " + with_line(place_text(row.path, row.module), row.line, row.code);
         }
     }
     if (order.size() > most_places) out += fmt::format(", {} more", order.size() - most_places);
@@ -97,18 +102,19 @@ std::pair<const memory_device*, const memory_failure*> last_failure(const memory
 void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
     for (const memory_row& row : of.rows) {
         if (row.growth <= 0) continue;
-        out.push_back({.device = of.device,
-                       .rule = "memory_growth",
-                       .title = fmt::format("memory grows by {} a step, by blocks that are born in {} and stay",
-                                            bytes_text(static_cast<std::uint64_t>(row.growth)),
-                                            with_line(place_text(row.path, row.module), row.growth_line)),
-                       .bytes = row.growth,
-                       .path = row.path,
-                       .module = row.module,
-                       .line = row.growth_line,
-                       .code = row.growth_code,
-                       .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
-                                 "loss.item() or loss.detach(), and drop what is not needed"});
+        out.push_back(
+            {.device = of.device,
+             .rule = "memory_growth",
+             .title = fmt::format("memory grows by {} a step, by blocks that are born in {} and stay",
+                                  bytes_text(static_cast<std::uint64_t>(row.growth)),
+                                  with_line(place_text(row.path, row.module), row.growth_line, row.growth_code)),
+             .bytes = row.growth,
+             .path = row.path,
+             .module = row.module,
+             .line = row.growth_line,
+             .code = row.growth_code,
+             .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
+                       "loss.item() or loss.detach(), and drop what is not needed"});
     }
 }
 
@@ -210,7 +216,7 @@ std::string failure_text(const memory_summary& of) {
     const auto [device, failure] = last_failure(of);
     if (failure == nullptr) return {};
     std::string out = fmt::format("out of GPU memory in {}: {} were asked for, with {} allocated",
-                                  with_line(place_text(failure->path, failure->module), failure->line),
+                                  with_line(place_text(failure->path, failure->module), failure->line, failure->code),
                                   bytes_text(failure->asked), bytes_text(failure->allocated));
     out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
     if (device->limit) out += fmt::format(", of a GPU with {}", bytes_text(*device->limit));

@@ -59,7 +59,8 @@ void add_notes(const memory_summary& of, table& out) {
         }
         line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
         if (device.given_back != 0) {
-            line += fmt::format("; the allocator gave reserved memory back {} times", device.given_back);
+            line += "; the allocator gave reserved memory back " +
+                    (device.given_back == 1 ? std::string("once") : with_thousands(device.given_back) + " times");
         }
         out.notes.push_back(std::move(line));
         if (device.outside) {
