@@ -75,7 +75,8 @@ void examined_steps::divide() {
     }
 }
 
-// With what was launched just before, and all that was launched in it.
+// The part also has the calls just before it, whose work the GPU may still have queued, a few calls after it, and every
+// operation that its calls launched.
 graph_part examined_steps::part_around(std::int64_t start_ns, std::int64_t end_ns, bool is_first, bool is_last) const {
     const std::size_t first_call = first_from(data_.api_calls, start_ns);
     const std::size_t end_call = std::min(first_from(data_.api_calls, end_ns) + calls_after, data_.api_calls.size());

@@ -66,7 +66,7 @@ std::string own_path() {
         }
         pthread_atfork(nullptr, nullptr, recording_session::in_child);
         session_callbacks::watch_forks();
-        note_time_of_load();
+        note_late_load();
         const std::string path = own_path();
         setenv("PROF_IMAGE", image.c_str(), 1);
         setenv("PROF_IMAGE_LIBRARY", path.c_str(), 1);

@@ -29,7 +29,7 @@ std::string names_of(const std::vector<earlier_instance>& instances, bool are_at
 
 }  // namespace
 
-void note_time_of_load() noexcept { is_late = is_loaded_late(); }
+void note_late_load() noexcept { is_late = is_loaded_late(); }
 
 void attach_to_earlier_nvtx() {
     if (!is_late || was_tried.exchange(true)) return;

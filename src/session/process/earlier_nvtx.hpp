@@ -6,8 +6,8 @@
 
 namespace prof {
 
-// From libprof's constructor.
-void note_time_of_load() noexcept;
+// Notes whether libprof was loaded after the program had begun. Its constructor calls this.
+void note_late_load() noexcept;
 
 // Before a recording begins: attaches to NVTX where that was used before. Does nothing from the second call on, and in
 // a program that was started with libprof.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of a step.
+// The kernels and copies of a step, or of the whole recording where it has no steps.
 #include <fmt/format.h>
 
 #include <algorithm>
