@@ -331,7 +331,7 @@ private:
 
     // Goes through the highest step: at each moment what grows with the batch has the room that the rest leaves.
     void find_growth_room() {
-        if (!out_.limit || !out_.has_steps || !out_.failures.empty()) return;
+        if (!out_.limit || !out_.has_steps || !out_.failures.empty() || !growth_.empty()) return;
         const memory_step& step = out_.steps[out_.highest];
         const auto whole = std::find_if(steps_.begin(), steps_.end(),
                                         [&](const whole_step& each) { return each.start_ns == step.start_ns; });
@@ -381,7 +381,7 @@ private:
             of.total = each.total;
             of.most = std::max(of.most, bytes);
             of.latest = bytes;
-            if (each.time_ns == failed_ns) of.at_failure = bytes;
+            if (each.time_ns <= failed_ns) of.at_failure = bytes;  // the latest look before it
         }
         if (out_.outside && !out_.limit) out_.limit = out_.outside->total;
     }

@@ -93,7 +93,7 @@ struct memory_outside {
     std::uint64_t at_peak = 0;  // of it the bytes outside the allocator
     std::uint64_t most = 0;     // the most outside the allocator at any look
     std::uint64_t latest = 0;
-    std::optional<std::uint64_t> at_failure{};  // when an allocation failed for the last time
+    std::optional<std::uint64_t> at_failure{};  // at the latest look before an allocation failed for the last time
 };
 
 struct memory_device {
@@ -117,8 +117,8 @@ struct memory_device {
     double growth = 0;                        // of a step, by the rows that grow
     std::optional<memory_outside> outside{};  // not known if the driver could not be asked
     // How many times as large activations and workspaces could be in the highest step, if what is in no use stays in
-    // proportion; that is the batch, as far as they grow with it. Without steps, activations or a limit it is not
-    // known.
+    // proportion; that is the batch, as far as they grow with it. Not known without steps,
+    // activations or a limit, and where memory grows from step to step.
     std::optional<double> growth_room{};
 };
 

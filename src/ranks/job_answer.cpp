@@ -124,6 +124,12 @@ private:
         return is_on_several ? out : 0;
     }
 
+    // Whether it is of a step that all ranks have.
+    bool is_in_steps(const collective_member& of) const {
+        const std::uint32_t step = job_.at(of).step;
+        return step != UINT32_MAX && step >= job_.first_step[of.rank] && step - job_.first_step[of.rank] < job_.steps;
+    }
+
     void measure_collectives() {
         struct sums {
             collective_figures is;
@@ -136,6 +142,10 @@ private:
             const matched_collective& of = job_.matched[m];
             if (of.count < 2 || !of.is_whole) continue;
             const std::span<const collective_member> members = job_.members_of(of);
+            if (std::none_of(members.begin(), members.end(), [&](const auto& each) { return is_in_steps(each); })) {
+                ++out_.outside_steps;
+                continue;
+            }
             const rank_collective& first = job_.at(members.front());
             const std::uint64_t key = job_.ranks[members.front().rank].communicators[first.communicator].key;
             sums& to = all[{key, first.function, first.bytes}];
@@ -174,7 +184,7 @@ private:
             for (const collective_member& member : members) {
                 const rank_collective& is = job_.at(member);
                 const std::int64_t waits_ns = last_ns - job_.aligned(member.rank, is.begin_ns);
-                if (is.step != UINT32_MAX) {
+                if (is_in_steps(member)) {
                     out_.ranks[member.rank].wait_ns +=
                         static_cast<double>(std::min(std::max<std::int64_t>(waits_ns, 0), is.exposed_ns)) / job_.steps;
                 }
@@ -734,7 +744,8 @@ private:
             const double more = place.mean_ns - median_of(std::move(usual));
             if (more <= most) continue;
             most = more;
-            of.place = terminal_safe(place.place);
+            const char* const nowhere = job_.ranks[own].has_steps ? "rest of the step" : "outside ranges";
+            of.place = place.place.empty() ? nowhere : terminal_safe(place.place);
         }
     }
 
@@ -764,7 +775,6 @@ private:
         }
         const rank_collective& is = job_.ranks[own].collectives[next];
         of.where = fmt::format("before {} {} of {}", to_string(is.function), most + 1, sums.size() - 1);
-        if (of.place.empty()) of.place = terminal_safe(job_.ranks[own].places[is.place]);
     }
 
     void put_in_order() {
@@ -1074,8 +1084,10 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
             text += '.';
         }
         if (!each.finding.empty()) {
-            text += fmt::format(" Its own dearest finding: {}{}.", terminal_safe(each.finding),
-                                each.line.empty() ? "" : ", " + terminal_safe(each.line));
+            const std::string finding = terminal_safe(each.finding);
+            const std::string line = terminal_safe(each.line);
+            const bool names_line = line.empty() || finding.find(line) != std::string::npos;
+            text += fmt::format(" Its own dearest finding: {}{}.", finding, names_line ? "" : ", " + line);
         }
         out.push_back(std::move(text));
     }

@@ -83,7 +83,8 @@ struct job_answer {
     double exposed_ns = 0;     // what each step would gain if collectives took no time beyond the last arrival
     std::vector<rank_figures> ranks{};
     std::vector<std::uint32_t> order{};             // indices into ranks, the worst first
-    std::vector<collective_figures> collectives{};  // the most exposed time first
+    std::vector<collective_figures> collectives{};  // of the steps; the most exposed time first
+    std::uint64_t outside_steps = 0;                // matched collectives that are of none
     job_standstill standstill{};                    // what the ranks waited for when their recordings ended
     std::vector<std::string> differences{};         // of the ranks' collectives and ends, a sentence each
     std::vector<std::string> remarks{};             // what limits it, likewise

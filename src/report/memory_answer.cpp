@@ -221,7 +221,10 @@ std::string failure_text(const memory_summary& of) {
     out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
     if (device->limit) out += fmt::format(", of a GPU with {}", bytes_text(*device->limit));
     if (device->outside && device->outside->at_failure) {
-        out += fmt::format(", {} of them in use outside the allocator", bytes_text(*device->outside->at_failure));
+        const std::uint64_t elsewhere = *device->outside->at_failure;
+        out += fmt::format(", {} of them in use outside the allocator", bytes_text(elsewhere));
+        const bool would_fit = failure->reserved + elsewhere + failure->asked <= device->outside->total;
+        if (would_fit) out += ", so that it would have fit: a limit of the program's, or memory that others had then";
     }
     if (const std::string uses = uses_text(*device, &memory_row::at_failure); !uses.empty()) {
         out += fmt::format("; alive were {}: {}", uses, holders_text(*device, &memory_row::at_failure));
@@ -257,9 +260,26 @@ bool is_killed(const timeline& data) {
     return data.quality.died || (!data.quality.ended && data.quality.process == process_state::gone);
 }
 
+void add_failure(const memory_device& of, std::vector<memory_finding>& out) {
+    if (of.failures.empty()) return;
+    const memory_failure& last = of.failures.back();
+    out.push_back({.device = of.device,
+                   .rule = "out_of_memory",
+                   .title = fmt::format("memory ran out in {}: {} were asked for, with {} reserved",
+                                        with_line(place_text(last.path, last.module), last.line, last.code),
+                                        bytes_text(last.asked), bytes_text(last.reserved)),
+                   .bytes = static_cast<double>(last.asked),
+                   .path = last.path,
+                   .module = last.module,
+                   .line = last.line,
+                   .code = last.code,
+                   .advice = "a smaller batch, or checkpointing of what holds most (--report memory)"});
+}
+
 std::vector<memory_finding> memory_findings(const memory_summary& of) {
     std::vector<memory_finding> out;
     for (const memory_device& device : of.devices) {
+        add_failure(device, out);
         add_growth(device, out);
         add_fragmentation(device, out);
         add_segments(device, out);

@@ -291,11 +291,23 @@ report_part memory_findings_report(const report_input& input) {
         out.rows.push_back({each.device, each.rule, each.title, each.bytes, text_or_none(each.path),
                             text_or_none(each.module), text_or_none(each.line), text_or_none(each.code), each.advice});
     }
+    // People get sentences, which columns would cut.
+    if (!out.rows.empty()) {
+        out.instead = fmt::format("{} finding{}", out.rows.size(), out.rows.size() == 1 ? "" : "s");
+        for (const memory_finding& each : memory_findings(found)) {
+            out.notes.push_back(fmt::format("{}; try {}", each.title, each.advice));
+        }
+    }
     if (found.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
     } else if (out.rows.empty()) {
-        out.notes.emplace_back(
-            "nothing was found: no growth, no fragmentation, no allocation of the driver's in steps");
+        const bool has_steps =
+            std::any_of(found.devices.begin(), found.devices.end(), [](const auto& d) { return d.has_steps; });
+        out.notes.emplace_back(has_steps
+                                   ? "nothing was found: no error, no growth, no fragmentation, and no memory had "
+                                     "of the driver in a quarter of the steps"
+                                   : "no error and no fragmentation was found; without steps, growth and memory "
+                                     "had of the driver in them could not be looked for");
     }
     return part_of(std::move(out));
 }

@@ -18,6 +18,8 @@
 namespace prof {
 namespace {
 
+constexpr const char* no_peers = "not looked at: there is no job of several ranks";
+
 constexpr std::size_t most_ranks_shown = 8;  // for people: the worst
 
 using answered = job_knowledge::answered_job;
@@ -224,8 +226,9 @@ table stragglers_table(const std::vector<answered>& jobs) {
         }
     }
     add_totals(out, jobs);
-    if (out.rows.empty() && !jobs.empty())
-        out.instead = jobs.front().answer.no_verdict.empty() ? "nothing" : "not known";
+    if (out.rows.empty()) {
+        out.instead = jobs.empty() ? no_peers : jobs.front().answer.no_verdict.empty() ? "nothing" : "not known";
+    }
     return out;
 }
 
@@ -266,6 +269,13 @@ table collectives_table(const std::vector<answered>& jobs) {
     }
     hide_if(out, 10, has_one_host);
     add_totals(out, jobs);
+    if (out.rows.empty()) out.instead = jobs.empty() ? no_peers : "no collective of the steps was seen on two ranks";
+    std::uint64_t outside = 0;
+    for (const answered& job : jobs) outside += job.answer.outside_steps;
+    if (outside != 0) {
+        out.notes.push_back(fmt::format("{} collective{} outside the steps that count, as at the start, {} not here",
+                                        with_thousands(outside), outside == 1 ? "" : "s", outside == 1 ? "is" : "are"));
+    }
     out.legend = {{"transfer",
                    "transfer: from the last arrival to the end, the median; arrival skew: between the first "
                    "and the last begin of its kernel; launch skew: between the first and the last call."},
@@ -370,7 +380,9 @@ table standstill_table(const std::vector<answered>& jobs) {
         }
     }
     add_totals(out, jobs);
-    if (out.rows.empty()) out.instead = "nothing: no collective was waited for much longer than those before";
+    if (out.rows.empty()) {
+        out.instead = jobs.empty() ? no_peers : "nothing: no collective was waited for much longer than those before";
+    }
     out.legend = {{"has called",
                    "has called: the collective that the others wait in. waits: from its call to the end of "
                    "the rank's recording."},
