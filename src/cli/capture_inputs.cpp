@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <set>
 #include <system_error>
 
 #include "analysis/projection/native_lines.hpp"
@@ -68,19 +67,6 @@ std::string renamed(std::string text, const std::string& path, const std::string
     return text;
 }
 
-// A file that is named twice, by whatever path, would be two processes of a job.
-void leave_out_repetitions(std::vector<std::string>& files) {
-    std::set<std::filesystem::path> seen;
-    std::erase_if(files, [&](const std::string& file) {
-        if (is_stream(file)) return false;
-        std::error_code failed;
-        const std::filesystem::path path = std::filesystem::canonical(file, failed);
-        if (failed || seen.insert(path).second) return false;
-        complain(file + " is named twice; it is read once");
-        return true;
-    });
-}
-
 }  // namespace
 
 std::string directory_of_runs() {
@@ -98,7 +84,6 @@ capture_inputs named_captures(const std::vector<std::string>& words) {
             out.files.push_back(word);
         }
     }
-    leave_out_repetitions(out.files);
     return out;
 }
 

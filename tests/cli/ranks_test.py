@@ -88,10 +88,12 @@ class Ranks(CommandLine):
     def test_collectives_and_clocks(self):
         folder = self.dir / "job"
         write_job(folder)
-        (row,) = self.report("collectives", folder)["rows"]
+        report = self.report("collectives", folder)
+        (row,) = report["rows"]
         self.assertEqual(
-            (row["function"], row["bytes"], row["ranks"], row["count"]), ("all_reduce", 4 << 20, RANKS, 2 * STEPS)
+            (row["function"], row["bytes"], row["ranks"], row["count"]), ("all_reduce", 4 << 20, RANKS, 2 * report["steps"])
         )
+        self.assertEqual(row["a_step"], 2)
         self.assertEqual(row["matched_by"], "process group and sequence")
         self.assertAlmostEqual(row["transfer_ns"], 1000 * TRANSFER, delta=row["clock_error_ns"])
         clocks = self.report("clocks", folder)["rows"]

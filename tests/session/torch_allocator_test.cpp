@@ -201,10 +201,12 @@ TEST_F(TorchAllocator, FragmentationIsFound) {
     const memory_device of = only_device(data);
     expect_conserved(of);
     const std::vector<memory_finding> found = memory_findings(measure_memory(data, attribute(data)));
-    ASSERT_EQ(found.size(), 1U);
-    EXPECT_EQ(found.front().rule, "memory_fragmentation");
-    EXPECT_EQ(found.front().path, "cut up");
-    EXPECT_EQ(found.front().bytes, 32 * mib);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found.front().rule, "out_of_memory");
+    EXPECT_EQ(found.front().bytes, 4 * mib);
+    EXPECT_EQ(found.back().rule, "memory_fragmentation");
+    EXPECT_EQ(found.back().path, "cut up");
+    EXPECT_EQ(found.back().bytes, 32 * mib);
 }
 
 TEST_F(TorchAllocator, ARecordingThatBeginsLateKnowsWhatItDoesNotKnow) {

@@ -18,7 +18,7 @@
 namespace prof {
 namespace {
 
-constexpr const char* no_peers = "not looked at: there is no job of several ranks";
+constexpr const char* no_peers = "not looked at, for want of other ranks";
 
 constexpr std::size_t most_ranks_shown = 8;  // for people: the worst
 
@@ -318,7 +318,7 @@ table clocks_table(const std::vector<answered>& jobs) {
 }
 
 table standstill_table(const std::vector<answered>& jobs) {
-    table out{"standstill", "What the ranks waited for when their recordings ended", {}, {}, {}};
+    table out{"standstill", "What the ranks waited for at the end", {}, {}, {}};
     out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
                    {"finding", "", quantity::identity},
                    {"kind", "collective", quantity::text, 3},
@@ -381,7 +381,7 @@ table standstill_table(const std::vector<answered>& jobs) {
     }
     add_totals(out, jobs);
     if (out.rows.empty()) {
-        out.instead = jobs.empty() ? no_peers : "nothing: no collective was waited for much longer than those before";
+        out.instead = jobs.empty() ? no_peers : "nothing for longer than before";
     }
     out.legend = {{"has called",
                    "has called: the collective that the others wait in. waits: from its call to the end of "
