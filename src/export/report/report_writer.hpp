@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Report documents in one format, and the formats there are. One thread; offline.
 //
-// To add a format: a writer in a file of its own, the declaration of its maker here, and a row in report_writer.cpp. The
-// commands' flags, their help and the tests of all formats take it from there; CONTRIBUTING.md has the other places.
+// To add a format: a writer in a file of its own, the declaration of its maker here, and a row in report_writer.cpp.
+// The commands' flags, their help and the tests of all formats take it from there; CONTRIBUTING.md has the other
+// places.
 #pragma once
 
 #include <memory>
