@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "report/job_knowledge.hpp"
 #include "report/makers.hpp"
