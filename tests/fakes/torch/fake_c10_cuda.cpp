@@ -35,9 +35,9 @@ struct piece {
 };
 
 struct device_allocator {
-    std::mutex mutex;
-    std::map<std::uint64_t, piece> pieces;            // by address
-    std::map<std::uint64_t, std::uint64_t> segments;  // begin → bytes
+    std::mutex mutex{};
+    std::map<std::uint64_t, piece> pieces{};            // by address
+    std::map<std::uint64_t, std::uint64_t> segments{};  // begin → bytes
     std::uint64_t next_segment = 0;
     std::uint64_t allocated = 0;
     std::uint64_t reserved = 0;
@@ -72,14 +72,14 @@ struct device_allocator {
     }
 };
 
-std::array<device_allocator, 4> devices;
+constexpr std::uint64_t first_segment_of(std::uint64_t index) { return (std::uint64_t{0x7F00} + index) << 32; }
+std::array<device_allocator, 4> devices{{{.next_segment = first_segment_of(0)},
+                                         {.next_segment = first_segment_of(1)},
+                                         {.next_segment = first_segment_of(2)},
+                                         {.next_segment = first_segment_of(3)}}};
 
 c10::Device cuda(int index) { return {1, static_cast<std::int8_t>(index)}; }
-device_allocator& allocator_of(int index) {
-    device_allocator& out = devices.at(static_cast<std::size_t>(index));
-    if (out.next_segment == 0) out.next_segment = (std::uint64_t{0x7F00} + static_cast<std::uint64_t>(index)) << 32;
-    return out;
-}
+device_allocator& allocator_of(int index) { return devices.at(static_cast<std::size_t>(index)); }
 
 }  // namespace
 
@@ -139,10 +139,22 @@ void fake_c10_empty_cache(int index) {
     of.give_back();
 }
 
-void fake_c10_set_limit(std::size_t bytes, int index) { allocator_of(index).limit = bytes; }
+void fake_c10_set_limit(std::size_t bytes, int index) {
+    device_allocator& of = allocator_of(index);
+    const std::lock_guard lock(of.mutex);
+    of.limit = bytes;
+}
 
-std::size_t fake_c10_allocated(int index) { return allocator_of(index).allocated; }
-std::size_t fake_c10_reserved(int index) { return allocator_of(index).reserved; }
+std::size_t fake_c10_allocated(int index) {
+    device_allocator& of = allocator_of(index);
+    const std::lock_guard lock(of.mutex);
+    return of.allocated;
+}
+std::size_t fake_c10_reserved(int index) {
+    device_allocator& of = allocator_of(index);
+    const std::lock_guard lock(of.mutex);
+    return of.reserved;
+}
 std::size_t fake_c10_peak(int index) {
     device_allocator& of = allocator_of(index);
     const std::lock_guard lock(of.mutex);
