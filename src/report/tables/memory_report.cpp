@@ -277,6 +277,7 @@ report_part memory_lines_report(const report_input& input) {
 
 report_part memory_findings_report(const report_input& input) {
     const memory_summary found = memory_of(input);
+    const std::vector<memory_finding> findings = memory_findings(found);
     table out{"memory_findings", "What to change about GPU memory", {}, {}, {}};
     out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
                    {"finding", "", quantity::text},
@@ -287,14 +288,14 @@ report_part memory_findings_report(const report_input& input) {
                    {"line", "", quantity::text},
                    {"code", "", quantity::text},
                    {"advice", "try", quantity::text}};
-    for (const memory_finding& each : memory_findings(found)) {
+    for (const memory_finding& each : findings) {
         out.rows.push_back({each.device, each.rule, each.title, each.bytes, text_or_none(each.path),
                             text_or_none(each.module), text_or_none(each.line), text_or_none(each.code), each.advice});
     }
     // People get sentences, which columns would cut.
     if (!out.rows.empty()) {
         out.instead = fmt::format("{} finding{}", out.rows.size(), out.rows.size() == 1 ? "" : "s");
-        for (const memory_finding& each : memory_findings(found)) {
+        for (const memory_finding& each : findings) {
             out.notes.push_back(fmt::format("{}; try {}", each.title, each.advice));
         }
     }
