@@ -4,8 +4,9 @@
 
     lines.py flaws BUILD [FLAW...]    each flaw under `prof run`: the first finding's dearest place is at the seeded line;
                                       those named native_… are C++, built here by nvcc (lines_native.cu)
-    lines.py cost BUILD [SECONDS]     a launch-bound step with lines and without, and one with a known delay, in turn within
-                                      the recordings of one process. The library needs its symbol table (nm)
+    lines.py cost BUILD [SECONDS]     launch-bound steps without lines, with them, with as many stacks as there may be, with one
+                                      for each call, and with a known delay, in turn within the recordings of one process.
+                                      The library needs its symbol table (nm)
 
 BUILD: a build folder with bin/prof and lib/libprof.so. Prints PASS or FAIL a check, and at last for all. Exits with 77
 without a GPU and PyTorch.
@@ -35,6 +36,7 @@ GOAL = 0.002  # of a step
 SEEDED = 0.004  # the share of a step by which steps are delayed, to see whether that is measured
 ROUNDS_OF_RECORDING = 200
 NO_LINES = 2**64 - 1
+KINDS = ("off", "on", "many", "all", "seeded")
 
 # --- the programs -----------------------------------------------------------------------------------------------------
 
@@ -345,38 +347,46 @@ def launch_bound():
 
 
 def count_stacks(capture):
-    """How many stacks a capture has of calls and of host code (docs/reference/capture-format.md)."""
+    """Of calls, and of the host code before calls (docs/reference/capture-format.md)."""
     sys.path.insert(0, str(HERE.parent.parent / "lab"))
     import capture_chunks
 
-    records, code_line = 5, 18
-    keys = set()
+    records, code_line, during = 5, 18, 2
+    stacks = set()
     for payload in capture_chunks.chunks(capture, records):
-        for _, value, _, _, _, _, kind, flags in struct.iter_unpack("<QQIIIHBB", payload[8:]):
-            if kind == code_line:
-                keys.add((value, flags & 3))
-    return len(keys)
+        for _, call, _, _, _, _, kind, flags in struct.iter_unpack("<QQIIIHBB", payload[8:]):
+            if kind == code_line and flags & 3 != during:
+                stacks.add((call, flags & 3))
+    return len(stacks)
 
 
 class LineBounds:
-    """Switches the recording of lines on and off within a recording: the two bounds of hooks/lines/line_bounds.hpp."""
+    """Says within a recording which calls have a stack: the bounds of hooks/lines/line_bounds.hpp, and the time in which a
+    thread earns a stack, of call_lines.cpp."""
 
     def __init__(self, library):
         symbols = subprocess.run(["nm", "-C", library], check=True, capture_output=True, text=True).stdout
-        offset = int(re.search(r"^([0-9a-f]+) . prof::bounds_of_lines$", symbols, re.M).group(1), 16)
         with open("/proc/self/maps", encoding="utf-8") as maps:
             base = min(int(line.split("-")[0], 16) for line in maps if "libprof.so" in line)
-        self.bounds = (ctypes.c_uint64 * 2).from_address(base + offset)
+
+        def address(name):
+            return base + int(re.search(rf"^([0-9a-f]+) . {re.escape(name)}$", symbols, re.M).group(1), 16)
+
+        self.bounds = (ctypes.c_uint64 * 2).from_address(address("prof::bounds_of_lines"))
+        self.pause = ctypes.c_uint64.from_address(address("prof::(anonymous namespace)::stack_ticks"))
         self.values = None
 
     def learn(self):
         """In a recording of which 5 ms have passed: until then the rate of the clock is not known."""
-        self.values = list(self.bounds)
+        self.values = [*self.bounds, self.pause.value]
         if NO_LINES in self.values:
             raise SystemExit("the recording has no lines")
 
-    def switch(self, is_on):
-        self.bounds[:] = self.values if is_on else [NO_LINES, NO_LINES]
+    def switch(self, kind):
+        """on: as it is. many: every call would have a stack, and a thread has as many as it ever may. all: each has one."""
+        *bounds, pause = self.values
+        self.bounds[:] = bounds if kind == "on" else [0, 0] if kind in ("many", "all") else [NO_LINES, NO_LINES]
+        self.pause.value = 1 if kind == "all" else pause
 
 
 class Estimate:
@@ -406,6 +416,24 @@ class Estimate:
         return f"{100 * self.middle:+.3f} % [{100 * self.low:.3f}, {100 * self.high:.3f}]"
 
 
+def stacks_of_a_step(folder, library, bounds, step, kind):
+    """How many a step of this kind has, in recordings of their own."""
+    counts = []
+    for steps in (0, 50):
+        library.start(f"output_dir={folder}", "export=none", "lines=on")
+        for _ in range(20):
+            step()
+        bounds.learn()
+        bounds.switch(kind)
+        for _ in range(steps):
+            step()
+        library.stop()
+        counts.append(sum(count_stacks(file) for file in pathlib.Path(folder).glob("*.prof")))
+        for file in pathlib.Path(folder).glob("*"):
+            file.unlink()
+    return (counts[1] - counts[0]) / 50
+
+
 def measure(seconds, folder, path):
     torch, step = launch_bound()
     library = Library()
@@ -417,6 +445,7 @@ def measure(seconds, folder, path):
         step()
     delay = SEEDED * (time.perf_counter() - begin) / 20
     bounds = LineBounds(path)
+    stacks = {kind: stacks_of_a_step(folder, library, bounds, step, kind) for kind in ("on", "many", "all")}
     draws = random.Random(1)
     rounds, delays = [], []
     end = time.monotonic() + seconds
@@ -427,8 +456,8 @@ def measure(seconds, folder, path):
         bounds.learn()
         for _ in range(ROUNDS_OF_RECORDING):
             row = {}
-            for kind in draws.sample(["on", "off", "seeded"], 3):
-                bounds.switch(kind == "on")
+            for kind in draws.sample(KINDS, len(KINDS)):
+                bounds.switch(kind)
                 begin = time.perf_counter()
                 if kind == "seeded":
                     while time.perf_counter() - begin < delay:
@@ -438,26 +467,31 @@ def measure(seconds, folder, path):
                 row[kind] = time.perf_counter() - begin
             rounds.append(row)
         torch.cuda.synchronize()
-        bounds.switch(True)
         library.stop()
-        stacks = sum(count_stacks(file) for file in pathlib.Path(folder).glob("*.prof"))
         for file in pathlib.Path(folder).glob("*"):
             file.unlink()
+    return report_costs(rounds, stacks, statistics.median(delays))
+
+
+def report_costs(rounds, stacks, delay):
     plain = statistics.median(row["off"] for row in rounds)
-    cost, seeded = Estimate(rounds, "on"), Estimate(rounds, "seeded")
-    put_in = statistics.median(delays) / plain
-    print(f"a step of {1000 * plain:.3f} ms, {len(rounds)} rounds; the last recording has {stacks} stacks, of "
-          f"{ROUNDS_OF_RECORDING} steps with lines and its first 20")
-    finds = seeded.low <= put_in <= seeded.high or abs(seeded.middle - put_in) < GOAL / 2
-    print(f"{'PASS' if finds else 'FAIL'} method: a delay of {100 * put_in:.3f} % in each step is measured as {seeded}")
-    if cost.high < GOAL:
-        verdict = f"PASS cost: under {100 * GOAL} %"
-    elif cost.low > GOAL:
-        verdict = f"FAIL cost: above {100 * GOAL} %"
-    else:
-        verdict = f"UNDECIDED cost: {100 * GOAL} % lies within the interval; take more seconds"
-    print(f"{verdict}: {cost}")
-    return finds and (cost.high < GOAL or cost.low <= GOAL)
+    print(f"a launch-bound step of {1000 * plain:.3f} ms, recorded without lines; {len(rounds)} rounds")
+    seeded = Estimate(rounds, "seeded")
+    is_right = seeded.low <= delay / plain <= seeded.high
+    print(f"{'PASS' if is_right else 'FAIL'} method: a delay of {100 * delay / plain:.3f} % in each step is measured as {seeded}")
+    for kind, meaning in (("on", "as it is"), ("many", "as many stacks as there may be"), ("all", "a stack for each call")):
+        print(f"     {meaning}: {Estimate(rounds, kind)}, {stacks[kind]:.1f} stacks a step")
+    # What a stack costs shows where each call has one; a step's share follows from how many it has.
+    every = Estimate(rounds, "all")
+    low, middle, high = (share * plain / stacks["all"] for share in (every.low, every.middle, every.high))
+    print(f"     a stack costs {1e6 * middle:.2f} us [{1e6 * low:.2f}, {1e6 * high:.2f}]")
+    for kind, meaning in (("on", "as it is"), ("many", "as many as there may be")):
+        share, most = (stacks[kind] * seconds / plain for seconds in (middle, high))
+        holds = most < GOAL
+        is_right &= holds
+        print(f"{'PASS' if holds else 'FAIL'} cost, {meaning}: {stacks[kind]:.1f} stacks a step are {100 * share:.3f} %, at most "
+              f"{100 * most:.3f} %, of a step")
+    return is_right
 
 
 def check_cost(build, seconds):

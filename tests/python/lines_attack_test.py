@@ -6,7 +6,8 @@ Usage: lines_attack_test.py <prof>   with FAKE_CUDA and FAKE_CUPTI in the enviro
 
 PROF_LINES_SEEDS=FIRST:COUNT[:PER_PROCESS]: these programs, in each Python; by default a few.
 PROF_LINES_SANITIZED=RUNTIME:LIBPROF: a libprof.so built with the address sanitizer and clang's shared runtime of it, in
-processes whose objects are malloc's, so that reading one which was freed is found.
+processes whose objects are malloc's, so that reading one which was freed is found. These do not fork, since a lock of the
+sanitizer's own allocator that another thread held would stay locked in the child.
 """
 import os
 import pathlib
@@ -33,6 +34,7 @@ class Attack(unittest.TestCase):
         if SANITIZED:
             runtime, library = SANITIZED.split(":")
             before = ()
+            variables["WITHOUT_FORK"] = "1"
             variables |= {"LD_PRELOAD": f"{runtime}:{library}" if profiled else runtime, "PYTHONMALLOC": "malloc",
                           "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0", "PROF_OUTPUT_DIR": "captures",
                           "PROF_EXPORT": "none"}
