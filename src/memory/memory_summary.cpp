@@ -93,7 +93,8 @@ private:
         };
         for (const whole_step& step : steps_) {
             for (; at < events_.size() && event(events_[at]).time_ns < step.start_ns; ++at) take(events_[at]);
-            memory_step of{.number = step.number, .start_ns = step.start_ns, .peak_ns = step.start_ns};
+            memory_step of{
+                .number = step.number, .start_ns = step.start_ns, .end_ns = step.end_ns, .peak_ns = step.start_ns};
             std::uint32_t peak = before_index;
             const std::uint64_t begin = before == nullptr ? out_.before : before->allocated;
             of.peak = begin;
@@ -118,6 +119,7 @@ private:
                 if (each.has_totals) take(events_[at]);
             }
             of.growth = static_cast<std::int64_t>((before == nullptr ? begin : before->allocated) - begin);
+            of.peak_event = peak;
             if (peak != npos) {
                 of.peak_path = places_.exact_path(event(peak));
                 of.peak_module = places_.module_of(event(peak));

@@ -61,7 +61,9 @@ struct memory_line {
 struct memory_step {
     std::uint64_t number = 0;
     std::int64_t start_ns = 0;
+    std::int64_t end_ns = 0;
     std::int64_t peak_ns = 0;  // when
+    std::uint32_t peak_event = npos;  // the event after which it was: index into timeline::memory; npos: none was
     std::uint64_t peak = 0;
     std::uint64_t reserved = 0;  // the most in the step
     std::string peak_path{};     // the ranges of the allocation that made it

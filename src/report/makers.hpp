@@ -51,6 +51,7 @@ report_part memory_report(const report_input& input);
 report_part memory_lines_report(const report_input& input);
 report_part memory_steps_report(const report_input& input);
 report_part memory_findings_report(const report_input& input);
+report_part memory_checkpoints_report(const report_input& input);
 // functions_report.cpp
 table functions_report(const report_input& input);
 // compilations.cpp

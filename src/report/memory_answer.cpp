@@ -260,9 +260,41 @@ bool is_killed(const timeline& data) {
     return data.quality.died || (!data.quality.ended && data.quality.process == process_state::gone);
 }
 
-void add_failure(const memory_device& of, std::vector<memory_finding>& out) {
+// Of the modules that would save about as much as the one that saves most, the one that costs least; null: none would
+// save a tenth of the peak.
+const checkpoint_advice* best_checkpoint(const memory_device& of, const checkpoint_answer& checkpoints) {
+    constexpr double least = 0.1;   // of the peak
+    constexpr double nearly = 0.9;  // of the most
+    const checkpoint_advice* best = nullptr;
+    std::uint64_t most = 0;
+    for (const checkpoint_advice& each : checkpoints.modules) {
+        if (each.device == of.device) most = std::max(most, each.saving);
+    }
+    for (const checkpoint_advice& each : checkpoints.modules) {
+        if (each.device != of.device || static_cast<double>(each.saving) < nearly * static_cast<double>(most)) continue;
+        if (best == nullptr || each.cost_ns < best->cost_ns) best = &each;
+    }
+    const bool is_much =
+        best != nullptr && static_cast<double>(best->saving) >= least * static_cast<double>(peak_of(of));
+    return is_much ? best : nullptr;
+}
+
+void add_checkpoint(const memory_device& of, const checkpoint_answer& checkpoints, std::vector<memory_finding>& out) {
+    const checkpoint_advice* const best = best_checkpoint(of, checkpoints);
+    if (best == nullptr) return;
+    out.push_back({.device = of.device,
+                   .rule = "memory_checkpoint",
+                   .title = checkpoint_text(*best),
+                   .bytes = static_cast<double>(best->saving),
+                   .module = best->module,
+                   .advice = "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) where it is called, if "
+                             "memory is short or a larger batch is worth it (--report memory_checkpoints has others)"});
+}
+
+void add_failure(const memory_device& of, const checkpoint_answer& checkpoints, std::vector<memory_finding>& out) {
     if (of.failures.empty()) return;
     const memory_failure& last = of.failures.back();
+    const checkpoint_advice* const best = best_checkpoint(of, checkpoints);
     out.push_back({.device = of.device,
                    .rule = "out_of_memory",
                    .title = fmt::format("memory ran out in {}: {} were asked for, with {} reserved",
@@ -273,17 +305,19 @@ void add_failure(const memory_device& of, std::vector<memory_finding>& out) {
                    .module = last.module,
                    .line = last.line,
                    .code = last.code,
-                   .advice = "a smaller batch, or checkpointing of what holds most (--report memory)"});
+                   .advice = best == nullptr ? "a smaller batch, or checkpointing of what holds most (--report memory)"
+                                             : "a smaller batch, or checkpointing of " + best->module});
 }
 
-std::vector<memory_finding> memory_findings(const memory_summary& of) {
+std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints) {
     std::vector<memory_finding> out;
     for (const memory_device& device : of.devices) {
-        add_failure(device, out);
+        add_failure(device, checkpoints, out);
         add_growth(device, out);
         add_fragmentation(device, out);
         add_segments(device, out);
         add_retries(device, out);
+        add_checkpoint(device, checkpoints, out);
     }
     return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "memory/memory_summary.hpp"
+#include "report/checkpoint_advice.hpp"
 #include "report/report_document.hpp"
 #include "report/report_input.hpp"
 
@@ -42,7 +43,7 @@ struct memory_finding {
     std::string code{};
     std::string advice{};
 };
-std::vector<memory_finding> memory_findings(const memory_summary& of);
+std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints);
 
 // Puts the first screen's line into the document, and what failed above all reports. Nothing if no memory was recorded.
 void add_memory(report_document& document, const report_input& input);

@@ -71,6 +71,8 @@ constexpr report_kind kinds[] = {
      "device|step", memory_steps_report, false},
     {"memory_findings", "what to change about memory: growth, fragmentation, allocation in steps, retries",
      "device|finding|path|module", memory_findings_report, false, false},
+    {"memory_checkpoints", "what checkpointing a module would save of the peak, and what it would cost of a step",
+     "device|module|class", memory_checkpoints_report, false},
     {"death", "how the process ended: ranges still open, launches that did not complete",
      "what|tid|range|kernel|before_end_ns", from_table<death_report>, false, false},
     {"pytorch_ops", "time by operator, backward node and record_function range of PyTorch", "name",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports memory, memory_steps and memory_findings.
+// The reports on memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ shown_rows largest_rows(const table& whole, const shown_limits& limits) {
     return out;
 }
 
-void add_notes(const memory_summary& of, table& out) {
+void add_notes(const report_input& input, const memory_summary& of, table& out) {
     for (const memory_device& device : of.devices) {
         std::string line = fmt::format("GPU {}: ", device.device);
         if (!device.is_gpu) line = fmt::format("device {} of PyTorch's kind {}: ", device.device, device.kind);
@@ -82,7 +82,7 @@ void add_notes(const memory_summary& of, table& out) {
                                             bytes_text(device.before)));
         }
     }
-    for (const memory_finding& each : memory_findings(of)) out.notes.push_back(each.title);
+    for (const memory_finding& each : memory_findings(of, checkpoints_of(input, of))) out.notes.push_back(each.title);
     if (of.doubtful != 0) {
         out.notes.push_back(
             fmt::format("{} blocks came back or were given out although records say otherwise: records "
@@ -189,7 +189,7 @@ table memory_table(const report_input& input, const memory_summary& of) {
     if (of.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
     } else {
-        add_notes(of, out);
+        add_notes(input, of, out);
     }
     return out;
 }
@@ -277,7 +277,7 @@ report_part memory_lines_report(const report_input& input) {
 
 report_part memory_findings_report(const report_input& input) {
     const memory_summary found = memory_of(input);
-    const std::vector<memory_finding> findings = memory_findings(found);
+    const std::vector<memory_finding> findings = memory_findings(found, checkpoints_of(input, found));
     table out{"memory_findings", "What to change about GPU memory", {}, {}, {}};
     out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
                    {"finding", "", quantity::text},
@@ -309,6 +309,41 @@ report_part memory_findings_report(const report_input& input) {
                                      "of the driver in a quarter of the steps"
                                    : "no error and no fragmentation was found; without steps, growth and memory "
                                      "had of the driver in them could not be looked for");
+    }
+    return part_of(std::move(out));
+}
+
+report_part memory_checkpoints_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    table out{"memory_checkpoints", "Modules that could be checkpointed, by what that would save", {}, {}, {}};
+    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
+                   {"module", "module", quantity::text},
+                   {"class", "class", quantity::text, 3},
+                   {"calls", "calls", quantity::count, 2},
+                   {"saving_bytes", "saves", quantity::bytes},
+                   {"peak_bytes", "peak then", quantity::bytes},
+                   {"cost_ns", "costs", quantity::time_ns},
+                   {"held_bytes", "holds", quantity::bytes, 1},
+                   {"output_bytes", "outputs", quantity::bytes, 1},
+                   {"forward_gpu_ns", "GPU forward", quantity::time_ns, 4},
+                   {"forward_host_ns", "host forward", quantity::time_ns, 5}};
+    if (found.devices.empty()) {
+        out.notes.push_back(no_allocation_text(input.data));
+        return part_of(std::move(out));
+    }
+    const checkpoint_answer answer = checkpoints_of(input, found);
+    for (const checkpoint_advice& each : answer.modules) {
+        out.rows.push_back({each.device, each.module, text_or_none(each.class_name), each.calls, each.saving, each.peak,
+                            static_cast<std::int64_t>(each.cost_ns), each.held, each.outputs,
+                            static_cast<std::int64_t>(each.gpu_ns), static_cast<std::int64_t>(each.host_ns)});
+    }
+    out.legend = {{"saves", "saves: of the highest step's peak, if each call of the module were checkpointed."},
+                  {"costs", "costs: of a step, by replay with the module's forward once more before its backward."},
+                  {"holds", "holds: what forward made in its calls, alive at the peak; outputs stay."}};
+    if (!answer.reason.empty()) out.notes.push_back(answer.reason);
+    if (answer.replayed < answer.steps) {
+        out.notes.push_back(fmt::format("costs are by {} of {} steps", with_thousands(answer.replayed),
+                                        with_thousands(answer.steps)));
     }
     return part_of(std::move(out));
 }

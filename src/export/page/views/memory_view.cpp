@@ -453,7 +453,7 @@ private:
     void add_findings(page_view& out) const {
         page_json& list = out.data["findings"] = page_json::array();
         page_list texts;
-        for (const memory_finding& each : memory_findings(found_)) {
+        for (const memory_finding& each : memory_findings(found_, checkpoints_of(input_.report, found_))) {
             std::string title = capitalized(page_sentence(each.title)) + '.';
             if (found_.devices.size() > 1) title = fmt::format("GPU {}: {}", each.device, title);
             const std::string advice = page_sentence("Try: " + each.advice + ".");
