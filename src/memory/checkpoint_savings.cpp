@@ -68,9 +68,8 @@ public:
             of.saving = peak - std::min(peak, of.peak);
             if (of.saving >= std::max<std::uint64_t>(peak / least_share, 1)) out.push_back(of);
         }
-        std::stable_sort(out.begin(), out.end(), [](const checkpoint_saving& a, const checkpoint_saving& b) {
-            return a.saving > b.saving;
-        });
+        std::stable_sort(out.begin(), out.end(),
+                         [](const checkpoint_saving& a, const checkpoint_saving& b) { return a.saving > b.saving; });
         return out;
     }
 
@@ -83,9 +82,9 @@ private:
         return block.death == npos ? INT64_MAX : data_.memory[block.death].time_ns;
     }
 
-    // What comes back with a node of the call's was made for that, and a checkpoint makes it again. What comes back with
-    // a node of another call's, or later, is what the call returned; where nothing does, the block that was born last
-    // is taken for it, as that of relu(linear(x)), of which both relu and what follows need it.
+    // What comes back with a node of the call's was made for that, and a checkpoint makes it again. What comes back
+    // with a node of another call's, or later, is what the call returned; where nothing does, the block that was born
+    // last is taken for it, as that of relu(linear(x)), of which both relu and what follows need it.
     call_memory memory_of(std::uint32_t index) const {
         const forward_call& call = calls_.all()[index];
         call_memory out{.call = index, .blocks = born_in_.at(index)};
@@ -176,8 +175,8 @@ private:
     const forward_calls& calls_;
     const whole_step& step_;
     std::uint32_t peak_;
-    std::uint64_t before_ = 0;           // allocated when the step began
-    std::vector<std::uint32_t> events_;  // of the device in the step
+    std::uint64_t before_ = 0;                                     // allocated when the step began
+    std::vector<std::uint32_t> events_;                            // of the device in the step
     std::map<std::uint32_t, std::vector<std::uint32_t>> born_in_;  // by call: blocks
 };
 

@@ -17,7 +17,8 @@
 
 namespace prof {
 
-// What a checkpoint would do once more: the call that takes this long, on the thread that has its backward, before that.
+// What a checkpoint would do once more: the call that takes this long, on the thread that has its backward, before
+// that.
 struct repeated_forward {
     std::uint32_t thread = npos;
     std::int64_t at_ns = 0;

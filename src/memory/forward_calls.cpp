@@ -26,7 +26,8 @@ void forward_calls::add_calls() {
     std::vector<std::uint32_t> open;  // calls
     for (const std::uint32_t range : finder_.calls().calls()) {
         const timeline_range& of = data_.ranges[range];
-        while (!open.empty() && (calls_[open.back()].thread != of.thread || calls_[open.back()].end_ns <= of.start_ns)) {
+        while (!open.empty() &&
+               (calls_[open.back()].thread != of.thread || calls_[open.back()].end_ns <= of.start_ns)) {
             open.pop_back();
         }
         const std::uint32_t node = node_of_name[of.name];

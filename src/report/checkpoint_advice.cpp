@@ -59,9 +59,9 @@ checkpoint_answer checkpoints_of(const report_input& input, const memory_summary
         if (!device.has_steps) continue;
         const memory_step& highest = device.steps[device.highest];
         const whole_step step{.start_ns = highest.start_ns, .end_ns = highest.end_ns};
-        std::vector<checkpoint_saving> found =
-            checkpoint_savings(data, account, calls, packed_device(device.kind, static_cast<std::uint8_t>(device.device)),
-                               step, highest.peak_event);
+        std::vector<checkpoint_saving> found = checkpoint_savings(
+            data, account, calls, packed_device(device.kind, static_cast<std::uint8_t>(device.device)), step,
+            highest.peak_event);
         if (found.size() > most_modules) found.resize(most_modules);
         for (const checkpoint_saving& each : found) {
             out.modules.push_back({.device = device.device,
@@ -79,8 +79,7 @@ checkpoint_answer checkpoints_of(const report_input& input, const memory_summary
         out.reason = "no module would lower the peak by 1 % if it were checkpointed";
         return out;
     }
-    const whole_steps counted =
-        steps_that_count(data, subject->att, !subject->step_function.empty(), subject->scope);
+    const whole_steps counted = steps_that_count(data, subject->att, !subject->step_function.empty(), subject->scope);
     const whole_steps replayed = steps_to_replay(data, counted);
     std::vector<std::vector<added_work>> asked;
     for (std::size_t i = 0; i < savings.size(); ++i) {
@@ -100,9 +99,9 @@ checkpoint_answer checkpoints_of(const report_input& input, const memory_summary
 }
 
 std::string checkpoint_text(const checkpoint_advice& of) {
-    return fmt::format("checkpointing {} ({} call{} a step) would lower the peak by {} to {}, and cost {:.3f} ms a step",
-                       of.module, of.calls, of.calls == 1 ? "" : "s", bytes_text(of.saving), bytes_text(of.peak),
-                       of.cost_ns / 1e6);
+    return fmt::format(
+        "checkpointing {} ({} call{} a step) would lower the peak by {} to {}, and cost {:.3f} ms a step", of.module,
+        of.calls, of.calls == 1 ? "" : "s", bytes_text(of.saving), bytes_text(of.peak), of.cost_ns / 1e6);
 }
 
 }  // namespace prof

@@ -15,16 +15,16 @@ namespace prof {
 
 struct checkpoint_advice {
     std::uint32_t device = 0;
-    std::string module{};      // "GPT2.h.*"
+    std::string module{};  // "GPT2.h.*"
     std::string class_name{};
-    std::uint64_t calls = 0;   // of a step, each of which would be checkpointed
-    std::uint64_t held = 0;    // bytes of what forward makes in them, alive at the highest step's peak
-    std::uint64_t outputs = 0; // of these, what stays
-    std::uint64_t peak = 0;    // of that step then
+    std::uint64_t calls = 0;    // of a step, each of which would be checkpointed
+    std::uint64_t held = 0;     // bytes of what forward makes in them, alive at the highest step's peak
+    std::uint64_t outputs = 0;  // of these, what stays
+    std::uint64_t peak = 0;     // of that step then
     std::uint64_t saving = 0;
-    double gpu_ns = 0;         // of a step: its forward
+    double gpu_ns = 0;  // of a step: its forward
     double host_ns = 0;
-    double cost_ns = 0;        // of a step, by replay
+    double cost_ns = 0;  // of a step, by replay
 };
 
 struct checkpoint_answer {

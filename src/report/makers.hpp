@@ -48,6 +48,7 @@ table cuda_kern_exec_sum(const report_input& input);
 table counters_report(const report_input& input);
 // memory_report.cpp
 report_part memory_report(const report_input& input);
+report_part cuda_memory_report(const report_input& input);
 report_part memory_lines_report(const report_input& input);
 report_part memory_steps_report(const report_input& input);
 report_part memory_findings_report(const report_input& input);

@@ -11,6 +11,7 @@
 
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "record/memory.hpp"
 #include "report/projected_timeline.hpp"
 
 namespace prof {
@@ -99,7 +100,7 @@ std::pair<const memory_device*, const memory_failure*> last_failure(const memory
     return out;
 }
 
-void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
+void add_growth(const memory_device& of, bool is_of_cuda, std::vector<memory_finding>& out) {
     for (const memory_row& row : of.rows) {
         if (row.growth <= 0) continue;
         out.push_back(
@@ -113,8 +114,9 @@ void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
              .module = row.module,
              .line = row.growth_line,
              .code = row.growth_code,
-             .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
-                       "loss.item() or loss.detach(), and drop what is not needed"});
+             .advice = is_of_cuda ? "give it back, or have it once and use it again in each step"
+                                  : "a tensor is kept from step to step there, as by a list of losses: keep "
+                                    "loss.item() or loss.detach(), and drop what is not needed"});
     }
 }
 
@@ -185,15 +187,54 @@ void add_retries(const memory_device& of, std::vector<memory_finding>& out) {
 
 }  // namespace
 
-memory_summary memory_of(const report_input& input) {
+namespace {
+
+// Calls what(data, att, options) with what reports on memory are of.
+template <typename TWhat>
+void with_subject(const report_input& input, TWhat&& what) {
     const projected_timeline shown(input);
     const std::optional<step_time_subject> of = step_time_of(shown, input);
-    if (!of || of->data.memory.empty()) return {};
+    if (!of) return;
     memory_options options{.step_function = of->step_function, .scope = of->scope, .original = &of->original};
     if (input.call_name) {
         options.call_kind = [&input](const timeline_api_call& call) { return call_kind(input.call_name, call); };
     }
-    return measure_memory(of->data, of->att, options);
+    what(of->data, of->att, options);
+}
+
+}  // namespace
+
+memory_summary memory_of(const report_input& input) {
+    memory_summary out;
+    with_subject(input, [&](const timeline& data, const attribution& att, const memory_options& options) {
+        if (!data.memory.empty()) out = measure_memory(data, att, options);
+    });
+    return out;
+}
+
+std::vector<cuda_memory_row> cuda_memory_of(const report_input& input, const memory_summary& of) {
+    std::vector<cuda_memory_row> out;
+    with_subject(input, [&](const timeline& data, const attribution& att, const memory_options& options) {
+        out = cuda_memory_rows(data, att, options, of);
+    });
+    return out;
+}
+
+std::string known_outside_text(const std::vector<cuda_memory_row>& rows, std::uint32_t device) {
+    std::map<std::string, std::uint64_t> by_caller;
+    for (const cuda_memory_row& row : rows) {
+        if (row.device != device || !is_of_gpu(row.kind) || row.is_of_allocator || row.at_peak == 0) continue;
+        by_caller[row.caller.empty() ? "callers that are not known" : row.caller] += row.at_peak;
+    }
+    std::vector<std::pair<std::uint64_t, std::string>> order;
+    for (const auto& [caller, bytes] : by_caller) order.emplace_back(bytes, caller);
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string out;
+    for (std::size_t i = 0; i < order.size() && i < most_places; ++i) {
+        out += fmt::format("{}{} by {}", i == 0 ? "" : ", ", bytes_text(order[i].first), order[i].second);
+    }
+    if (order.size() > most_places) out += fmt::format(", {} more", order.size() - most_places);
+    return out;
 }
 
 std::string peak_text(const memory_summary& of) {
@@ -218,7 +259,7 @@ std::string failure_text(const memory_summary& of) {
     std::string out = fmt::format("out of GPU memory in {}: {} were asked for, with {} allocated",
                                   with_line(place_text(failure->path, failure->module), failure->line, failure->code),
                                   bytes_text(failure->asked), bytes_text(failure->allocated));
-    out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
+    if (!of.is_of_cuda) out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
     if (device->limit) out += fmt::format(", of a GPU with {}", bytes_text(*device->limit));
     if (device->outside && device->outside->at_failure) {
         const std::uint64_t elsewhere = *device->outside->at_failure;
@@ -241,8 +282,10 @@ std::string end_text(const memory_summary& of) {
         if (device == nullptr || each.end_allocated > device->end_allocated) device = &each;
     }
     if (device == nullptr || device->end_allocated == 0) return {};
-    return fmt::format("at its end {} of GPU memory{} were allocated and {} reserved: {}: {} (--report memory has all)",
-                       bytes_text(device->end_allocated), limit_text(*device), bytes_text(device->end_reserved),
+    const std::string reserved =
+        of.is_of_cuda ? std::string() : fmt::format(" and {} reserved", bytes_text(device->end_reserved));
+    return fmt::format("at its end {} of GPU memory{} were allocated{}: {}: {} (--report memory has all)",
+                       bytes_text(device->end_allocated), limit_text(*device), reserved,
                        uses_text(*device, &memory_row::at_end), holders_text(*device, &memory_row::at_end));
 }
 
@@ -250,10 +293,11 @@ std::string end_text(const memory_summary& of) {
 std::string no_allocation_text(const timeline& data) {
     if (data.property("allocations") != "on") return "no allocation was recorded: `prof run --allocations on` does";
     if (data.property("allocator") == "pytorch") {
-        return "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or chose "
-               "cudaMallocAsync, which does not report";
+        return "PyTorch's allocator was observed, and gave out no memory; no call of CUDA's had any either";
     }
-    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began";
+    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began, and no "
+           "call "
+           "of CUDA's had memory since";
 }
 
 bool is_killed(const timeline& data) {
@@ -313,7 +357,8 @@ std::vector<memory_finding> memory_findings(const memory_summary& of, const chec
     std::vector<memory_finding> out;
     for (const memory_device& device : of.devices) {
         add_failure(device, checkpoints, out);
-        add_growth(device, out);
+        add_growth(device, of.is_of_cuda, out);
+        if (of.is_of_cuda) continue;
         add_fragmentation(device, out);
         add_segments(device, out);
         add_retries(device, out);

@@ -129,8 +129,8 @@ private:
     }
 
     void node(std::uint64_t sequence) {
-        autograd.add(torch_push(capture, now_ += 10, "AddmmBackward0",
-                                static_cast<std::int64_t>(first_sequence_ + sequence)));
+        autograd.add(
+            torch_push(capture, now_ += 10, "AddmmBackward0", static_cast<std::int64_t>(first_sequence_ + sequence)));
     }
     void leave_node() { autograd.pop(now_ += 10); }
 
@@ -202,7 +202,8 @@ TEST(CheckpointSavings, AnOutputThatIsSavedStays) {
 
 // A program that has checkpoints already gives nothing up between forward and backward.
 TEST(CheckpointSavings, AreNoneOfAProgramThatHasThem) {
-    EXPECT_TRUE(measured_program(layered_program({usual_layer(), usual_layer(), usual_layer()}, true)).savings().empty());
+    EXPECT_TRUE(
+        measured_program(layered_program({usual_layer(), usual_layer(), usual_layer()}, true)).savings().empty());
 }
 
 TEST(CheckpointSavings, AreThoseOfAProgramThatIsRunWithThem) {

@@ -46,6 +46,7 @@ shown_rows largest_rows(const table& whole, const shown_limits& limits) {
 }
 
 void add_notes(const report_input& input, const memory_summary& of, table& out) {
+    const std::vector<cuda_memory_row> own = cuda_memory_of(input, of);
     for (const memory_device& device : of.devices) {
         std::string line = fmt::format("GPU {}: ", device.device);
         if (!device.is_gpu) line = fmt::format("device {} of PyTorch's kind {}: ", device.device, device.kind);
@@ -57,7 +58,9 @@ void add_notes(const report_input& input, const memory_summary& of, table& out) 
             line += fmt::format(", in step {}; in the median step {}", highest.number,
                                 bytes_text(device.steps[device.median].peak));
         }
-        line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
+        if (!of.is_of_cuda) {
+            line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
+        }
         if (device.given_back != 0) {
             line += "; the allocator gave reserved memory back " +
                     (device.given_back == 1 ? std::string("once") : with_thousands(device.given_back) + " times");
@@ -68,7 +71,13 @@ void add_notes(const report_input& input, const memory_summary& of, table& out) 
             std::string rest = fmt::format("outside the allocator {} of the GPU's {} were in use then",
                                            bytes_text(outside.at_peak), bytes_text(outside.total));
             if (outside.most > outside.at_peak) rest += fmt::format(", and {} at most", bytes_text(outside.most));
-            out.notes.push_back(rest + ": by CUDA's context, libraries such as NCCL and cuBLAS, and other processes");
+            const std::string known = known_outside_text(own, device.device);
+            out.notes.push_back(rest + (known.empty() ? ": by CUDA's context, libraries such as NCCL and cuBLAS, and "
+                                                        "other processes"
+                                                      : ": " + known +
+                                                            "; the rest by CUDA's context, other "
+                                                            "processes, and what was had before the "
+                                                            "recording"));
         }
         if (device.growth_room && *device.growth_room > 1) {
             out.notes.push_back(
@@ -90,7 +99,12 @@ void add_notes(const report_input& input, const memory_summary& of, table& out) 
                         with_thousands(of.doubtful)));
     }
     const bool has_outside = std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.outside; });
-    if (!has_outside) {
+    if (of.is_of_cuda) {
+        out.notes.emplace_back(
+            "no allocator reported: these are pieces of CUDA's own memory, as calls such as cudaMalloc had them; what "
+            "was "
+            "had before the recording is in no row (--report cuda_memory has them by the library that called)");
+    } else if (!has_outside) {
         out.notes.emplace_back(
             "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has "
             "all");
@@ -199,6 +213,43 @@ table memory_table(const report_input& input, const memory_summary& of) {
 report_part memory_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     return part_of(memory_table(input, found));
+}
+
+report_part cuda_memory_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    const std::vector<cuda_memory_row> rows = cuda_memory_of(input, found);
+    table out{"cuda_memory", "CUDA's own memory, by the library that called CUDA", {}, {}, {}};
+    const bool has_several =
+        std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.device != rows.front().device; });
+    out.columns = {{"device", has_several ? "GPU" : "", quantity::identity},
+                   {"kind", "kind", quantity::text},
+                   {"caller", "called by", quantity::text},
+                   {"use", "for", quantity::text, 1},
+                   {"path", "born in", quantity::text},
+                   {"peak_bytes", "at peak", quantity::bytes},
+                   {"end_bytes", "at the end", quantity::bytes, 3},
+                   {"most_bytes", "at most", quantity::bytes, 2},
+                   {"births", "pieces", quantity::count, 4},
+                   {"births_in_steps", "in steps", quantity::count, 5}};
+    for (const cuda_memory_row& row : rows) {
+        out.rows.push_back({row.device, std::string(to_string(row.kind)), text_or_none(row.caller),
+                            std::string(row.is_of_allocator ? "PyTorch's allocator" : "itself"), row.path,
+                            static_cast<std::int64_t>(row.at_peak), static_cast<std::int64_t>(row.at_end),
+                            static_cast<std::int64_t>(row.most), row.births, row.births_in_steps});
+    }
+    out.legend = {
+        {"for", "for: what PyTorch's allocator had of CUDA is what it reserves; all else is outside of it."},
+        {"at peak", "at peak: at the peak of the GPU's highest step; of the host's memory, of the fullest GPU's."}};
+    out.shorten = largest_rows;
+    if (rows.empty()) {
+        out.notes.push_back(input.data.property("allocations") == "on"
+                                ? "no call of CUDA's that had memory was recorded"
+                                : "no allocation was recorded: `prof run --allocations on` does");
+    } else {
+        out.notes.emplace_back(
+            "what was had before the recording, arrays, and what CUDA takes by itself are in no row");
+    }
+    return part_of(std::move(out));
 }
 
 report_part memory_steps_report(const report_input& input) {
@@ -342,8 +393,8 @@ report_part memory_checkpoints_report(const report_input& input) {
                   {"holds", "holds: what forward made in its calls, alive at the peak; outputs stay."}};
     if (!answer.reason.empty()) out.notes.push_back(answer.reason);
     if (answer.replayed < answer.steps) {
-        out.notes.push_back(fmt::format("costs are by {} of {} steps", with_thousands(answer.replayed),
-                                        with_thousands(answer.steps)));
+        out.notes.push_back(
+            fmt::format("costs are by {} of {} steps", with_thousands(answer.replayed), with_thousands(answer.steps)));
     }
     return part_of(std::move(out));
 }
