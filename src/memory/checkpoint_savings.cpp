@@ -101,7 +101,7 @@ private:
                 continue;
             }
             if (is_at_peak(block)) out.held += block.bytes;
-            if (comes_back_with(block, index)) {
+            if (is_given_back_by(block, index)) {
                 out.given_up += block.bytes;
                 last_inner = each;
             } else {
@@ -123,7 +123,7 @@ private:
         return out;
     }
 
-    bool comes_back_with(const memory_block_life& block, std::uint32_t call) const {
+    bool is_given_back_by(const memory_block_life& block, std::uint32_t call) const {
         if (block.death == npos || !block.end_was_seen) return false;
         const memory_event& end = data_.memory[block.death];
         if (end.time_ns < calls_.all()[call].backward_ns || end.time_ns >= step_.end_ns) return false;

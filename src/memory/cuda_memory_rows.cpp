@@ -30,7 +30,7 @@ public:
         }
         std::sort(all_.begin(), all_.end());
     }
-    bool lie_in(std::uint64_t address, std::uint64_t bytes) const {
+    bool has_block_in(std::uint64_t address, std::uint64_t bytes) const {
         const auto first = std::lower_bound(all_.begin(), all_.end(), address);
         return first != all_.end() && *first - address < bytes;
     }
@@ -102,7 +102,7 @@ std::vector<cuda_memory_row> cuda_memory_rows(const timeline& data, const attrib
             const bool is_of_allocator =
                 !data.is_memory_of_cuda && is_of_gpu(kind) &&
                 (caller.starts_with("libc10_") ||
-                 (kind != cuda_memory_kind::physical && blocks.lie_in(event.of.address, event.of.bytes)));
+                 (kind != cuda_memory_kind::physical && blocks.has_block_in(event.of.address, event.of.bytes)));
             const std::uint32_t place = places.place_of(event.of);
             const auto [found, is_new] =
                 known.try_emplace({event.of.device, caller, is_of_allocator, place}, out.size());

@@ -49,6 +49,7 @@ table counters_report(const report_input& input);
 // memory_report.cpp
 report_part memory_report(const report_input& input);
 report_part cuda_memory_report(const report_input& input);
+report_part jax_memory_report(const report_input& input);
 report_part memory_lines_report(const report_input& input);
 report_part memory_steps_report(const report_input& input);
 report_part memory_findings_report(const report_input& input);

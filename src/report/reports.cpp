@@ -69,6 +69,8 @@ constexpr report_kind kinds[] = {
      memory_lines_report, false, false},
     {"cuda_memory", "CUDA's own memory by kind, the library that called, and range: device, pools, pinned host memory",
      "device|kind|caller|use|path", cuda_memory_report, false},
+    {"jax_memory", "what JAX had in memory at the end: arrays and programs by line, and its allocators' figures",
+     "device|kind|line|code", jax_memory_report, false},
     {"memory_steps", "the peak of each step: how much, when, in which range; growth, churn, reserved memory",
      "device|step", memory_steps_report, false},
     {"memory_findings", "what to change about memory: growth, fragmentation, allocation in steps, retries",

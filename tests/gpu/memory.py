@@ -12,8 +12,10 @@ Parts, all unless some are named:
     oom         an out-of-memory error in backward of a known layer
     kill        a process that is killed at its peak
     checkpoint  what checkpointing the layers of a transformer would save and cost, against the same with checkpoints
+    cuda        CUDA's own memory: what the allocator has of it is what it has reserved, with and without
+                expandable_segments; with backend:cudaMallocAsync the peaks are those of its own statistics
     graphs      CUDA graphs are captured, with private pools, while the driver is asked
-    devices     two GPUs, each with its own figures; left out with one GPU
+    devices     two GPUs, each with its own figures, and NCCL's memory by its name; left out with one GPU
 
 Prints what was measured, and PASS or FAIL. Exits with 77 without a GPU or PyTorch. Three minutes.
 """
@@ -182,6 +184,7 @@ for step in range(8):
         optimizer.step()
     told.append([[stats["allocated_bytes.all.peak"], stats["allocated_bytes.all.current"],
                   stats["reserved_bytes.all.current"]] for stats in map(torch.cuda.memory_stats, range(2))])
+torch.cuda.nccl.all_reduce([torch.ones(1 << 20, device=f"cuda:{i}") for i in range(2)])
 extra = [torch.empty((i + 1) << 30, dtype=torch.uint8, device=f"cuda:{i}") for i in range(2)]  # the driver is asked
 stats = [torch.cuda.memory_stats(i) for i in range(2)]
 used = [(total - free) for free, total in map(torch.cuda.mem_get_info, range(2))]
@@ -378,6 +381,40 @@ class Check:
         print(f"graphs: {len(captures)} captures, {len(asked)} questions to the driver, {inside} of them while capturing")
         self.expect(inside > 0, "the driver was asked while a graph was captured")
 
+    def own_rows(self, capture):
+        rows = self.report(capture, "cuda_memory")["rows"]
+        by_caller = {}
+        for row in rows:
+            key = (row["kind"], row["caller"], row["use"])
+            by_caller[key] = by_caller.get(key, 0) + row["end_bytes"]
+        for (kind, caller, use), held in sorted(by_caller.items(), key=lambda item: -item[1]):
+            print(f"    {kind:16} {caller or 'not known':28} {use:20} {held / 1e6:10.2f} MB at the end")
+        self.expect(any(row["caller"] for row in rows), f"callers are known: {rows[:3]}")
+        return rows
+
+    def cuda(self):
+        for name, environment in (("plain", {}), ("segments", {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"})):
+            told, capture = self.record(f"cuda_{name}", "program", "plain", **environment)
+            print(f"cuda, {name}: {told[-1][2]} bytes are reserved")
+            held = sum(row["end_bytes"] for row in self.own_rows(capture) if row["use"] == "PyTorch's allocator")
+            self.expect(held == told[-1][2], f"cuda, {name}: the allocator has {told[-1][2]} of CUDA: {held}")
+        told, capture = self.record("cuda_async", "program", "plain", PYTORCH_CUDA_ALLOC_CONF="backend:cudaMallocAsync")
+        print("cuda, cudaMallocAsync:")
+        self.own_rows(capture)
+        peaks, steps = [peak for peak, _, _ in told], self.report(capture, "memory_steps")["rows"]
+        self.expect(len(steps) > STEPS / 2, "cudaMallocAsync: there are steps")
+        exact = 0
+        for row in steps:
+            near = peaks[max(0, row["step"] - 1):row["step"] + 2]
+            exact += row["peak_bytes"] in near
+            best = min(near, key=lambda peak: abs(peak - row["peak_bytes"]))
+            self.expect(abs(best - row["peak_bytes"]) <= 0.01 * best,
+                        f"cudaMallocAsync: step {row['step']}'s peak {row['peak_bytes']} is near one of {near}")
+        print(f"    {exact} of {len(steps)} peaks are to the byte those of torch.cuda.memory_stats()")
+        memory = self.report(capture, "memory")
+        self.expect({"parameters", "gradients", "activations"} <= {row["use"] for row in memory["rows"]},
+                    "cudaMallocAsync: uses are known")
+
     def devices(self):
         import torch
         if torch.cuda.device_count() < 2:
@@ -399,9 +436,13 @@ class Check:
             if outside is not None:
                 self.expect(outside == told["outside"][device], f"GPU {device}: outside {told['outside'][device]}: {outside}")
         self.expect(all(row["use"] != "lost records" for row in memory["rows"]), "nothing is unexplained")
+        print("devices:")
+        rows = self.own_rows(capture)
+        nccl = {row["device"] for row in rows if "nccl" in (row["caller"] or "") and row["end_bytes"] > 0}
+        self.expect(nccl == {0, 1}, f"NCCL's memory is known on both: {nccl}")
 
 
-PARTS = ("steps", "leak", "outside", "oom", "kill", "checkpoint", "graphs", "devices")
+PARTS = ("steps", "leak", "outside", "oom", "kill", "checkpoint", "cuda", "graphs", "devices")
 
 
 def main():

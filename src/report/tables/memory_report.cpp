@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/projection/code_line_text.hpp"
 #include "analysis/steps/capture_start.hpp"
 #include "base/display_text.hpp"
+#include "report/jax_memory.hpp"
 #include "report/makers.hpp"
 #include "report/memory_answer.hpp"
 
@@ -90,6 +92,9 @@ void add_notes(const report_input& input, const memory_summary& of, table& out) 
             out.notes.push_back(fmt::format("{} were allocated before the recording began: by what is not known",
                                             bytes_text(device.before)));
         }
+    }
+    for (std::string& line : jax_memory_lines(jax_memory_of(input.data))) {
+        out.notes.push_back(std::move(line) + " (--report jax_memory has what held it)");
     }
     for (const memory_finding& each : memory_findings(of, checkpoints_of(input, of))) out.notes.push_back(each.title);
     if (of.doubtful != 0) {
@@ -248,6 +253,35 @@ report_part cuda_memory_report(const report_input& input) {
     } else {
         out.notes.emplace_back(
             "what was had before the recording, arrays, and what CUDA takes by itself are in no row");
+    }
+    return part_of(std::move(out));
+}
+
+report_part jax_memory_report(const report_input& input) {
+    const jax_memory found = jax_memory_of(input.data);
+    table out{"jax_memory", "What JAX had in memory when the recording ended", {}, {}, {}};
+    out.columns = {{"device", "device", quantity::text}, {"kind", "kind", quantity::text},
+                   {"line", "line", quantity::text},     {"code", "code", quantity::text},
+                   {"bytes", "bytes", quantity::bytes},  {"count", "count", quantity::count}};
+    for (const jax_holder& each : found.holders) {
+        const std::string line =
+            each.file.empty() ? std::string() : fmt::format("{}:{}", short_file(input.data, each.file), each.line);
+        out.rows.push_back({each.device, each.kind, text_or_none(line), text_or_none(each.function),
+                            static_cast<std::int64_t>(each.bytes), each.count});
+    }
+    for (const jax_device_memory& each : found.devices) {
+        if (!each.in_use || !out.totals.empty()) continue;
+        out.totals = {{"in_use_bytes", *each.in_use},
+                      {"peak_bytes", each.peak ? table_cell(*each.peak) : table_cell()},
+                      {"limit_bytes", each.limit ? table_cell(*each.limit) : table_cell()}};
+    }
+    out.legend = {{"line", "line: of the program's own code, where an array was made or a program compiled."}};
+    out.shorten = largest_rows;
+    out.notes = jax_memory_lines(found);
+    if (found.devices.empty() && found.holders.empty()) {
+        out.notes.push_back(input.data.property("allocations") == "on"
+                                ? "JAX was not asked: the program does not use it, or was not started by `prof run`"
+                                : "JAX was not asked: `prof run --allocations on` does");
     }
     return part_of(std::move(out));
 }
