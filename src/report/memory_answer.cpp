@@ -292,17 +292,23 @@ std::string end_text(const memory_summary& of) {
 // "found nothing" and "could not look" are two sentences.
 std::string no_allocation_text(const timeline& data) {
     if (data.property("allocations") != "on") return "no allocation was recorded: `prof run --allocations on` does";
+    const bool saw_calls = data.property("cuda_memory") == "on";  // older captures did not
     if (data.property("allocator") == "pytorch") {
-        return "PyTorch's allocator was observed, and gave out no memory; no call of CUDA's had any either";
+        return saw_calls ? "PyTorch's allocator was observed, and gave out no memory; nor had a call of CUDA any"
+                         : "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or "
+                           "chose cudaMallocAsync, which does not report";
     }
-    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began, and no "
-           "call "
-           "of CUDA's had memory since";
+    return std::string(
+               "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA "
+               "began") +
+           (saw_calls ? ", and no call of CUDA had memory since" : "");
 }
 
 bool is_killed(const timeline& data) {
     return data.quality.died || (!data.quality.ended && data.quality.process == process_state::gone);
 }
+
+namespace {
 
 // Of the modules that would save about as much as the one that saves most, the one that costs least; null: none would
 // save a tenth of the peak.
@@ -335,28 +341,32 @@ void add_checkpoint(const memory_device& of, const checkpoint_answer& checkpoint
                              "memory is short or a larger batch is worth it (--report memory_checkpoints has others)"});
 }
 
-void add_failure(const memory_device& of, const checkpoint_answer& checkpoints, std::vector<memory_finding>& out) {
+void add_failure(const memory_device& of, bool is_of_cuda, const checkpoint_answer& checkpoints,
+                 std::vector<memory_finding>& out) {
     if (of.failures.empty()) return;
     const memory_failure& last = of.failures.back();
     const checkpoint_advice* const best = best_checkpoint(of, checkpoints);
-    out.push_back({.device = of.device,
-                   .rule = "out_of_memory",
-                   .title = fmt::format("memory ran out in {}: {} were asked for, with {} reserved",
-                                        with_line(place_text(last.path, last.module), last.line, last.code),
-                                        bytes_text(last.asked), bytes_text(last.reserved)),
-                   .bytes = static_cast<double>(last.asked),
-                   .path = last.path,
-                   .module = last.module,
-                   .line = last.line,
-                   .code = last.code,
-                   .advice = best == nullptr ? "a smaller batch, or checkpointing of what holds most (--report memory)"
-                                             : "a smaller batch, or checkpointing of " + best->module});
+    out.push_back(
+        {.device = of.device,
+         .rule = "out_of_memory",
+         .title = fmt::format("memory ran out in {}: {} were asked for, with {} {}",
+                              with_line(place_text(last.path, last.module), last.line, last.code),
+                              bytes_text(last.asked), bytes_text(last.reserved), is_of_cuda ? "allocated" : "reserved"),
+         .bytes = static_cast<double>(last.asked),
+         .path = last.path,
+         .module = last.module,
+         .line = last.line,
+         .code = last.code,
+         .advice = best == nullptr ? "a smaller batch, or checkpointing of what holds most (--report memory)"
+                                   : "a smaller batch, or checkpointing of " + best->module});
 }
+
+}  // namespace
 
 std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints) {
     std::vector<memory_finding> out;
     for (const memory_device& device : of.devices) {
-        add_failure(device, checkpoints, out);
+        add_failure(device, of.is_of_cuda, checkpoints, out);
         add_growth(device, of.is_of_cuda, out);
         if (of.is_of_cuda) continue;
         add_fragmentation(device, out);

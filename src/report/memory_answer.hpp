@@ -49,7 +49,8 @@ struct memory_finding {
     std::string code{};
     std::string advice{};
 };
-std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints);
+// `checkpoints`: checkpoints_of(), where somebody has asked for it.
+std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints = {});
 
 // Puts the first screen's line into the document, and what failed above all reports. Nothing if no memory was recorded.
 void add_memory(report_document& document, const report_input& input);

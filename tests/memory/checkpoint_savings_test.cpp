@@ -18,6 +18,8 @@
 #include "memory/memory_summary.hpp"
 #include "memory/simulated_allocator.hpp"
 #include "record/label.hpp"
+#include "report/make_reports.hpp"
+#include "report/reports.hpp"
 #include "support/torch_records.hpp"
 
 namespace prof::checkpoint_savings_test {
@@ -231,6 +233,41 @@ TEST(CheckpointSavings, AreThoseOfAProgramThatIsRunWithThem) {
         }
     }
     EXPECT_GT(compared, 100U) << "most programs have something to save";
+}
+
+// The report has all modules, and the finding the best one, with its price.
+TEST(CheckpointSavings, AreAReportAndAFinding) {
+    const timeline data = layered_program({usual_layer(), usual_layer(), usual_layer()}, false).capture.build();
+    const report_kind* const kinds[] = {find_report("memory_checkpoints"), find_report("memory_findings")};
+    const report_document document = make_reports(data, "x.prof", {}, kinds);
+    const table& modules = *block_in<table>(document.parts[0]);
+    ASSERT_EQ(modules.rows.size(), 1U);
+    EXPECT_EQ(std::get<std::string>(modules.rows[0][1].value), "Net.layers.*");
+    EXPECT_EQ(std::get<std::uint64_t>(modules.rows[0][4].value), 40 * kib);
+    const auto cost_ns = std::get<std::int64_t>(modules.rows[0][6].value);
+    EXPECT_GE(cost_ns, 3 * 60) << "three layers, whose forward takes 60 ns on the host each";
+    EXPECT_LE(cost_ns, 3 * 60 + 3 * 2);
+    const table& findings = *block_in<table>(document.parts[1]);
+    ASSERT_EQ(findings.rows.size(), 1U);
+    EXPECT_EQ(std::get<std::string>(findings.rows[0][1].value), "memory_checkpoint");
+    EXPECT_TRUE(std::get<std::string>(findings.rows[0][2].value)
+                    .starts_with("checkpointing Net.layers.* (3 calls a step) would lower the peak by"));
+}
+
+// Without modules, or where no backward is known, there is a reason in place of a number.
+TEST(CheckpointSavings, SayWhyThereAreNone) {
+    const auto note_of = [](const timeline& data) {
+        const report_kind* const kinds[] = {find_report("memory_checkpoints")};
+        const report_document document = make_reports(data, "x.prof", {}, kinds);
+        const table& of = *block_in<table>(document.parts[0]);
+        return of.rows.empty() && !of.notes.empty() ? of.notes.front() : std::string();
+    };
+    timeline data = layered_program({usual_layer(), usual_layer()}, false).capture.build();
+    for (timeline_range& range : data.ranges) range.is_operator = false;
+    EXPECT_EQ(note_of(data), "of no module's call the backward is known");
+    for (timeline_range& range : data.ranges) range.is_module = false;
+    EXPECT_TRUE(note_of(data).starts_with("no modules were recorded"));
+    EXPECT_TRUE(note_of(capture_builder().build()).find("--allocations on") != std::string::npos);
 }
 
 TEST(CheckpointSavings, HaveWhatForwardTakes) {

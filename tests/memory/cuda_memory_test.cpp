@@ -74,9 +74,9 @@ std::vector<std::string> rows_of(const timeline& data) {
     const attribution att = attribute(data);
     std::vector<std::string> out;
     for (const cuda_memory_row& row : cuda_memory_rows(data, att, {}, measure_memory(data, att))) {
-        out.push_back(std::string(to_string(row.kind)) + ' ' + row.caller + (row.is_of_allocator ? " (allocator)" : "") +
-                      (row.path.empty() ? "" : ' ' + row.path) + ' ' + std::to_string(row.at_peak / mib) + ' ' +
-                      std::to_string(row.at_end / mib));
+        out.push_back(std::string(to_string(row.kind)) + ' ' + row.caller +
+                      (row.is_of_allocator ? " (allocator)" : "") + (row.path.empty() ? "" : ' ' + row.path) + ' ' +
+                      std::to_string(row.at_peak / mib) + ' ' + std::to_string(row.at_end / mib));
     }
     return out;
 }
@@ -119,7 +119,8 @@ TEST(CudaMemory, OfTheAllocatorIsNotCountedTwice) {
     cuda_calls calls{capture};
     thread_script& main = capture.thread("python");
     simulated_allocator gpu;
-    calls.had(main, 10, cuda_memory_kind::device, 0x7F00'0000'0000, 20 * mib, "/site-packages/torch/lib/libc10_cuda.so");
+    calls.had(main, 10, cuda_memory_kind::device, 0x7F00'0000'0000, 20 * mib,
+              "/site-packages/torch/lib/libc10_cuda.so");
     gpu.reserved = 20 * mib;
     calls.had(main, 20, cuda_memory_kind::device, base, 5 * mib, "/usr/lib/libcublas.so.12");
     // A copy of the allocator that is called otherwise: its blocks say what it is.

@@ -8,7 +8,8 @@
 
 extern "C" {
 
-// Each of another size, so that they cannot be taken for one another. Not inlined, and no tail calls: it is on the stack.
+// Each of another size, so that they cannot be taken for one another. Not inlined, and no tail calls: it is on the
+// stack.
 [[gnu::visibility("default"), gnu::noinline]] int memory_user_begin(void** kept, cudaStream_t stream) {
     constexpr std::size_t mib = std::size_t{1} << 20;
     int failures = cudaMalloc(&kept[0], 4 * mib) == cudaSuccess ? 0 : 1;

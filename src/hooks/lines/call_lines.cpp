@@ -416,10 +416,14 @@ namespace {
 
 // Libraries through which others call CUDA: by their functions, and by their names, since a process may have several
 // copies of the runtime.
-constinit std::array<const void*, 4> cuda_modules{};
+constinit std::array<std::atomic<const void*>, 4> cuda_modules{};
 
 bool is_of_cuda(const void* module, std::string_view path) noexcept {
-    if (std::find(cuda_modules.begin(), cuda_modules.end(), module) != cuda_modules.end()) return true;
+    // relaxed: an entry is complete in itself.
+    const bool is_one = std::any_of(cuda_modules.begin(), cuda_modules.end(), [&](const auto& each) {
+        return module != nullptr && each.load(std::memory_order_relaxed) == module;
+    });
+    if (is_one) return true;
     const std::string_view file = path.substr(path.rfind('/') + 1);
     return file.starts_with("libcuda.so") || file.starts_with("libcudart.so") || file.starts_with("libcupti.so");
 }
@@ -430,7 +434,8 @@ void note_cuda_functions(std::span<const void* const> functions) noexcept {
     if (!has_native) return;
     std::size_t count = 0;
     for (const void* const each : functions) {
-        if (each != nullptr && count < cuda_modules.size()) cuda_modules[count++] = native_stack::module_at(each);
+        if (each == nullptr || count == cuda_modules.size()) continue;
+        cuda_modules[count++].store(native_stack::module_at(each), std::memory_order_relaxed);
     }
 }
 

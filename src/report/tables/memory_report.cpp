@@ -47,6 +47,12 @@ shown_rows largest_rows(const table& whole, const shown_limits& limits) {
     return out;
 }
 
+void add_jax_notes(const report_input& input, table& out) {
+    for (const std::string& line : jax_memory_lines(jax_memory_of(input.data))) {
+        out.notes.push_back(line + " (--report jax_memory has what held it)");
+    }
+}
+
 void add_notes(const report_input& input, const memory_summary& of, table& out) {
     const std::vector<cuda_memory_row> own = cuda_memory_of(input, of);
     for (const memory_device& device : of.devices) {
@@ -93,9 +99,7 @@ void add_notes(const report_input& input, const memory_summary& of, table& out) 
                                             bytes_text(device.before)));
         }
     }
-    for (std::string& line : jax_memory_lines(jax_memory_of(input.data))) {
-        out.notes.push_back(std::move(line) + " (--report jax_memory has what held it)");
-    }
+    add_jax_notes(input, out);
     for (const memory_finding& each : memory_findings(of, checkpoints_of(input, of))) out.notes.push_back(each.title);
     if (of.doubtful != 0) {
         out.notes.push_back(
@@ -207,6 +211,7 @@ table memory_table(const report_input& input, const memory_summary& of) {
     add_totals(of, out);
     if (of.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
+        add_jax_notes(input, out);
     } else {
         add_notes(input, of, out);
     }
