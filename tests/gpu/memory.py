@@ -140,7 +140,7 @@ class Net(nn.Module):
 
     def forward(self, x):
         for layer in self.layers:
-            x = checkpoint(layer, x, use_reentrant=False) if mode == "checkpoint" else layer(x)
+            x = checkpoint(layer, x, use_reentrant=False, preserve_rng_state=False) if mode == "checkpoint" else layer(x)
         return x
 
 
@@ -359,7 +359,9 @@ class Check:
                 cost = recorded["step_ms"] - told["step_ms"]
                 print(f"{name}: while recording, a step takes {told['step_ms']:.3f} ms, with checkpoints "
                       f"{recorded['step_ms']:.3f} ms: {cost:.3f} more")
-                self.expect(abs(row["cost_ns"] / 1e6 - cost) <= 0.4 * cost, f"{name}: it costs {cost:.3f} ms while recording")
+                # The price has the forward, and not what the checkpoint itself does on the host for each saved tensor.
+                self.expect(0.5 * cost <= row["cost_ns"] / 1e6 <= 1.2 * cost,
+                            f"{name}: it costs {cost:.3f} ms while recording")
 
     def graphs(self):
         told, capture = self.record("graphs", "graphs")

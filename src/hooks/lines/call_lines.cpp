@@ -420,8 +420,8 @@ constinit std::array<std::atomic<const void*>, 4> cuda_modules{};
 
 bool is_of_cuda(const void* module, std::string_view path) noexcept {
     // relaxed: an entry is complete in itself.
-    const bool is_one = std::any_of(cuda_modules.begin(), cuda_modules.end(), [&](const auto& each) {
-        return module != nullptr && each.load(std::memory_order_relaxed) == module;
+    const bool is_one = std::any_of(cuda_modules.begin(), cuda_modules.end(), [&](const auto& known) {
+        return module != nullptr && known.load(std::memory_order_relaxed) == module;
     });
     if (is_one) return true;
     const std::string_view file = path.substr(path.rfind('/') + 1);
@@ -433,9 +433,9 @@ bool is_of_cuda(const void* module, std::string_view path) noexcept {
 void note_cuda_functions(std::span<const void* const> functions) noexcept {
     if (!has_native) return;
     std::size_t count = 0;
-    for (const void* const each : functions) {
-        if (each == nullptr || count == cuda_modules.size()) continue;
-        cuda_modules[count++].store(native_stack::module_at(each), std::memory_order_relaxed);
+    for (const void* const function : functions) {
+        if (function == nullptr || count == cuda_modules.size()) continue;
+        cuda_modules[count++].store(native_stack::module_at(function), std::memory_order_relaxed);
     }
 }
 
