@@ -31,9 +31,8 @@ graph_part part_around(const timeline& data, std::int64_t start_ns, std::int64_t
                    .end_call = static_cast<std::uint32_t>(end_call)};
     if (is_first) out.first_call = 0;
     if (is_last) out.end_call = static_cast<std::uint32_t>(data.api_calls.size());
-    const std::int64_t from_ns = out.first_call < data.api_calls.size()
-                                     ? std::min(data.api_calls[out.first_call].start_ns, start_ns)
-                                     : start_ns;
+    const std::int64_t from_ns =
+        out.first_call < data.api_calls.size() ? std::min(data.api_calls[out.first_call].start_ns, start_ns) : start_ns;
     std::size_t first_op = is_first ? 0 : first_from(data.ops, from_ns);
     std::size_t end_op = is_last ? data.ops.size() : first_from(data.ops, end_ns);
     for (std::uint32_t call = out.first_call; call < out.end_call; ++call) {

@@ -303,7 +303,9 @@ def memory():
         kept.extend(jax.device_put(jnp.ones(2500, jnp.float32) * i) for i in range(3))  # three
         gone = jnp.zeros((3000, 100), jnp.float32)
         del gone
-    kept.append(jax.jit(lambda x: x * 3 + 1)(kept[0]))  # compiled
+    function = jax.jit(lambda x: x * 3 + 1)
+    kept.append(function(kept[0]))  # compiled
+    kept.append(function)  # and with it the program
 
 
 for case in sys.argv[1:]:
