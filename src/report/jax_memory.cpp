@@ -78,4 +78,15 @@ std::vector<std::string> jax_memory_lines(const jax_memory& of) {
     return out;
 }
 
+std::string jax_peak_text(const jax_memory& of) {
+    const jax_device_memory* fullest = nullptr;
+    for (const jax_device_memory& each : of.devices) {
+        if (each.in_use && each.peak && (fullest == nullptr || *each.peak > *fullest->peak)) fullest = &each;
+    }
+    if (fullest == nullptr) return {};
+    std::string out = bytes_text(*fullest->peak);
+    if (fullest->limit) out += " of " + bytes_text(*fullest->limit);
+    return out + " in JAX's allocator at most, " + bytes_text(*fullest->in_use) + " at the end";
+}
+
 }  // namespace prof

@@ -40,4 +40,8 @@ jax_memory jax_memory_of(const timeline& data);
 // device, or that there are no figures.
 std::vector<std::string> jax_memory_lines(const jax_memory& of);
 
+// The same in a few words, of the device that is fullest: "5.20 GB of 60.00 GB in JAX's allocator at most, 3.10 GB at
+// the end"; "" without figures.
+std::string jax_peak_text(const jax_memory& of);
+
 }  // namespace prof

@@ -12,6 +12,7 @@
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "record/memory.hpp"
+#include "report/jax_memory.hpp"
 #include "report/projected_timeline.hpp"
 
 namespace prof {
@@ -387,8 +388,11 @@ void add_memory(report_document& document, const report_input& input) {
                                         [](const memory_event& each) { return each.kind == memory_kind::failed; });
     if (!has_answer && !has_failed && !is_killed(input.data)) return;  // as reports that programs ask for one by one
     const memory_summary found = memory_of(input);
+    // JAX's allocator has most of a GPU in one piece, which says nothing of the program.
+    std::string peak = found.is_of_cuda ? jax_peak_text(jax_memory_of(input.data)) : std::string();
+    if (peak.empty()) peak = peak_text(found);
     for (report_part& part : document.parts) {
-        if (auto* const answer = block_in<answer_block>(part)) answer->memory = peak_text(found);
+        if (auto* const answer = block_in<answer_block>(part)) answer->memory = peak;
     }
     if (const std::string failure = failure_text(found); !failure.empty()) {
         document.capture.warnings.insert(document.capture.warnings.begin(), failure);

@@ -206,5 +206,36 @@ TEST(CudaMemory, ReportsSpeakOfCudaAndNotOfAnAllocator) {
     EXPECT_EQ(std::get<std::int64_t>(own.rows[1][6].value), static_cast<std::int64_t>(9 * mib));
 }
 
+// What JAX said itself stands in the first screen, in place of the piece that its allocator has of CUDA.
+TEST(CudaMemory, OfJaxIsWhatItsAllocatorSays) {
+    capture_builder capture;
+    cuda_calls calls{capture};
+    thread_script& main = capture.thread("python");
+    const std::uint16_t domain = capture.domain("prof");
+    calls.had(main, 10, cuda_memory_kind::device, base, 60'000 * mib, "/site-packages/jaxlib/xla_extension.so");
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        const std::uint64_t at = 1000 * (i + 1);
+        main.step(at, i, domain);
+        main.push(at + 1, "step").launch(at + 2, i + 1);
+        capture.kernel(i + 1, at + 5, at + 45);
+        main.pop(at + 50);
+    }
+    main.step(5000, 4, domain);
+    capture.h200();
+    const auto screen_of = [&](const std::string& figures) {
+        capture.parts().properties["text.jax_devices"] = figures;
+        const timeline data = capture.build();
+        const report_kind* const kinds[] = {find_report("gpu-projection")};
+        const report_document document = make_reports(data, "x.prof", {}, kinds);
+        return block_in<answer_block>(document.parts.front())->memory;
+    };
+    EXPECT_EQ(screen_of("cuda:0\t2000000000\t5000000000\t60000000000\t\t7"),
+              "5.00 GB of 60.00 GB in JAX's allocator at most, 2.00 GB at the end");
+    // Without figures, and with what is none, it is CUDA's.
+    for (const char* const none : {"cuda:0\t\t\t\t\t", "cuda:0\tx\t1e9\t-5\t\t", "\n\t\n", ""}) {
+        EXPECT_THAT(screen_of(none), HasSubstr("62.91 GB of ")) << none;
+    }
+}
+
 }  // namespace
 }  // namespace prof::cuda_memory_test
