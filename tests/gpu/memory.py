@@ -166,7 +166,7 @@ json.dump({"peak": max(peaks[2:]), "step_ms": (time.perf_counter() - begin) / (S
 
 # Work on each of the GPUs, of different sizes, in one process.
 DEVICES = '''
-import json, sys
+import ctypes, json, sys
 import torch
 from torch import nn
 
@@ -190,11 +190,13 @@ stats = [torch.cuda.memory_stats(i) for i in range(2)]
 used = [(total - free) for free, total in map(torch.cuda.mem_get_info, range(2))]
 json.dump({"told": told, "end": [[each["allocated_bytes.all.current"], each["reserved_bytes.all.current"]] for each in stats],
            "outside": [used[i] - stats[i]["reserved_bytes.all.current"] for i in range(2)]}, open(notes, "w"))
+for value in list(globals().values()):  # what is alive here stays so while the interpreter ends
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 '''
 
 # Each step is a graph that is captured anew, in a private pool; what it makes is compared with the same without graphs.
 GRAPHS = '''
-import json, sys
+import ctypes, json, sys
 import torch
 from torch import nn
 
@@ -232,6 +234,8 @@ for step in range(4):
 stats = torch.cuda.memory_stats()
 json.dump({"told": told, "allocated": stats["allocated_bytes.all.current"],
            "reserved": stats["reserved_bytes.all.current"]}, open(notes, "w"))
+for value in list(globals().values()):  # what is alive here stays so while the interpreter ends
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 '''
 
 
