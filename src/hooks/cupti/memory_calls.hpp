@@ -2,7 +2,7 @@
 // CUDA's own memory, as records (record/memory.hpp): what a call that has just returned got of CUDA or gave back, with
 // the library that called and, where lines are recorded, the line of the program. CUPTI's memory records do not have
 // what cuMemCreate makes, and come without the stack; a call's parameters have all, at no cost to other calls. Part of
-// the hot path, but only calls that allocate come here: some 100 ns and the walk of a stack.
+// the hot path, but only calls that allocate come here: a record, and the walk of a stack to its caller.
 //
 // Not seen: arrays and textures, memory of other processes that is mapped, and what the driver takes without a call.
 #pragma once
