@@ -67,7 +67,7 @@ constexpr report_kind kinds[] = {
      "device|use|path|module", memory_report, false},
     {"memory_lines", "what held GPU memory, by the line of the program that asked for it", "device|line|code",
      memory_lines_report, false, false},
-    {"cuda_memory", "CUDA's own memory by kind, the library that called, and range: device, pools, pinned host memory",
+    {"memory_pieces", "CUDA's own memory by kind, the library that called, and range: device, pools, pinned host memory",
      "device|kind|caller|use|path", cuda_memory_report, false},
     {"jax_memory", "what JAX had in memory at the end: arrays and programs by line, and its allocators' figures",
      "device|kind|line|code", jax_memory_report, false},

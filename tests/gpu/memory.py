@@ -388,7 +388,7 @@ class Check:
         self.expect(inside > 0, "the driver was asked while a graph was captured")
 
     def own_rows(self, capture):
-        rows = self.report(capture, "cuda_memory")["rows"]
+        rows = self.report(capture, "memory_pieces")["rows"]
         by_caller = {}
         for row in rows:
             key = (row["kind"], row["caller"], row["use"])

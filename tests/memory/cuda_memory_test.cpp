@@ -188,7 +188,7 @@ TEST(CudaMemory, ReportsSpeakOfCudaAndNotOfAnAllocator) {
     capture.h200();
     const timeline data = capture.build();
     const report_kind* const kinds[] = {find_report("memory"), find_report("memory_findings"),
-                                        find_report("cuda_memory")};
+                                        find_report("memory_pieces")};
     const report_document document = make_reports(data, "x.prof", {}, kinds);
     const table& memory = *block_in<table>(document.parts[0]);
     EXPECT_THAT(memory.notes, Contains(HasSubstr("no allocator reported: these are pieces of CUDA's own memory")));

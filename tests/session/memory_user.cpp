@@ -22,8 +22,9 @@ extern "C" {
     failures += cudaMallocAsync(&kept[1], 2 * mib, stream) == cudaSuccess ? 0 : 1;
     failures += cudaMallocHost(&kept[2], 16 * mib) == cudaSuccess ? 0 : 1;
     failures += cudaMallocManaged(&kept[3], mib, cudaMemAttachGlobal) == cudaSuccess ? 0 : 1;
-    const CUmemAllocationProp prop{.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                   .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0}};
+    CUmemAllocationProp prop{};
+    prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     failures += cuMemCreate(&handle, 6 * mib, &prop, 0) == CUDA_SUCCESS ? 0 : 1;
     return failures;
 }

@@ -112,7 +112,7 @@ void add_notes(const report_input& input, const memory_summary& of, table& out) 
         out.notes.emplace_back(
             "no allocator reported: these are pieces of CUDA's own memory, as calls such as cudaMalloc had them; what "
             "was "
-            "had before the recording is in no row (--report cuda_memory has them by the library that called)");
+            "had before the recording is in no row (--report memory_pieces has them by the library that called)");
     } else if (!has_outside) {
         out.notes.emplace_back(
             "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has "
@@ -228,7 +228,7 @@ report_part memory_report(const report_input& input) {
 report_part cuda_memory_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     const std::vector<cuda_memory_row> rows = cuda_memory_of(input, found);
-    table out{"cuda_memory", "CUDA's own memory, by the library that called CUDA", {}, {}, {}};
+    table out{"memory_pieces", "CUDA's own memory, by the library that called CUDA", {}, {}, {}};
     const bool has_several =
         std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.device != rows.front().device; });
     out.columns = {{"device", has_several ? "GPU" : "", quantity::identity},
@@ -265,9 +265,9 @@ report_part cuda_memory_report(const report_input& input) {
 report_part jax_memory_report(const report_input& input) {
     const jax_memory found = jax_memory_of(input.data);
     table out{"jax_memory", "What JAX had in memory when the recording ended", {}, {}, {}};
-    out.columns = {{"device", "device", quantity::text}, {"kind", "kind", quantity::text},
-                   {"line", "line", quantity::text},     {"code", "code", quantity::text},
-                   {"bytes", "bytes", quantity::bytes},  {"count", "count", quantity::count}};
+    out.columns = {{"device", "device", quantity::text},    {"kind", "kind", quantity::text},
+                   {"line", "line", quantity::text},        {"code", "code", quantity::text},
+                   {"end_bytes", "bytes", quantity::bytes}, {"end_count", "count", quantity::count}};
     for (const jax_holder& each : found.holders) {
         const std::string line =
             each.file.empty() ? std::string() : fmt::format("{}:{}", short_file(input.data, each.file), each.line);
