@@ -22,6 +22,15 @@ struct call_memory {
     std::uint64_t most_inside = 0;        // bytes alive at once while it ran, of what it made
 };
 
+// Whether the block came back with a node of the call, in the step that ends at `step_end_ns`.
+bool is_given_back(const timeline& data, const forward_calls& calls, const memory_block_life& block, std::uint32_t call,
+                   std::int64_t step_end_ns) {
+    if (block.death == npos || !block.end_was_seen) return false;
+    const memory_event& end = data.memory[block.death];
+    if (end.time_ns < calls.all()[call].backward_ns || end.time_ns >= step_end_ns) return false;
+    return calls.is_within(calls.whose_node_at(end.thread, end.time_ns), call);
+}
+
 class step_memory {
 public:
     step_memory(const timeline& data, const block_account& account, const forward_calls& calls, std::uint16_t device,
@@ -101,7 +110,7 @@ private:
                 continue;
             }
             if (is_at_peak(block)) out.held += block.bytes;
-            if (is_given_back_by(block, index)) {
+            if (is_given_back(data_, calls_, block, index, step_.end_ns)) {
                 out.given_up += block.bytes;
                 last_inner = each;
             } else {
@@ -121,14 +130,6 @@ private:
             out.most_inside = std::max(out.most_inside, static_cast<std::uint64_t>(std::max<std::int64_t>(alive, 0)));
         }
         return out;
-    }
-
-    bool is_given_back_by(const memory_block_life& block, std::uint32_t call) const {
-        if (block.death == npos || !block.end_was_seen) return false;
-        const memory_event& end = data_.memory[block.death];
-        if (end.time_ns < calls_.all()[call].backward_ns || end.time_ns >= step_.end_ns) return false;
-        const std::uint32_t maker = calls_.whose_node_at(end.thread, end.time_ns);
-        return calls_.is_within(maker, call);
     }
 
     // The most that is allocated in the step, if between a call's end and its backward what it gives up is not there.
@@ -180,6 +181,27 @@ private:
     std::map<std::uint32_t, std::vector<std::uint32_t>> born_in_;  // by call: blocks
 };
 
+// The part of a call that is done again.
+struct repeated_part {
+    std::uint32_t call = npos;
+    std::int64_t step_end_ns = 0;
+    bool has_output = false;             // a block that is not given back with a node of the call's
+    std::int64_t last_inner_ns = -1;     // the birth of the last one that is; -1: of none
+    std::vector<std::int64_t> births{};  // of blocks
+    std::vector<std::pair<std::int64_t, std::int64_t>> launches{};  // when, and how long the GPU took
+
+    // Until the next block is asked for, behind the first launch after the last inner one: what fills that is done
+    // again.
+    std::int64_t end_ns(const forward_call& of) const {
+        if (last_inner_ns < 0 || !has_output) return of.end_ns;
+        const auto filled = std::find_if(launches.begin(), launches.end(),
+                                         [&](const auto& each) { return each.first >= last_inner_ns; });
+        if (filled == launches.end()) return of.end_ns;
+        const auto next = std::upper_bound(births.begin(), births.end(), filled->first);
+        return next == births.end() ? of.end_ns : std::min(*next, of.end_ns);
+    }
+};
+
 }  // namespace
 
 std::vector<checkpoint_saving> checkpoint_savings(const timeline& data, const block_account& account,
@@ -189,9 +211,10 @@ std::vector<checkpoint_saving> checkpoint_savings(const timeline& data, const bl
     return step_memory(data, account, calls, device, step, peak).savings();
 }
 
-std::vector<repeated_forward> repeated_forwards(const timeline& data, const forward_calls& calls, std::uint32_t module,
+std::vector<repeated_forward> repeated_forwards(const timeline& data, const block_account& account,
+                                                const forward_calls& calls, std::uint32_t module,
                                                 const std::vector<whole_step>& steps) {
-    std::vector<repeated_forward> out;
+    std::vector<repeated_part> parts;
     std::unordered_map<std::uint32_t, std::size_t> index_of;  // by call
     for (std::uint32_t i = 0; i < calls.all().size(); ++i) {
         const forward_call& call = calls.all()[i];
@@ -199,16 +222,43 @@ std::vector<repeated_forward> repeated_forwards(const timeline& data, const forw
         const auto after = std::partition_point(steps.begin(), steps.end(),
                                                 [&](const whole_step& each) { return each.start_ns <= call.start_ns; });
         if (after == steps.begin() || call.backward_ns >= (after - 1)->end_ns) continue;
-        index_of[i] = out.size();
-        out.push_back({call.backward_thread, call.backward_ns, call.end_ns - call.start_ns, 0});
+        index_of[i] = parts.size();
+        parts.push_back({.call = i, .step_end_ns = (after - 1)->end_ns});
     }
-    if (out.empty()) return out;
+    if (parts.empty()) return {};
+    const auto part_at = [&](std::uint32_t thread, std::int64_t ns) -> repeated_part* {
+        std::uint32_t call = calls.at(thread, ns);
+        while (call != npos && !index_of.contains(call)) call = calls.all()[call].around;
+        return call == npos ? nullptr : &parts[index_of[call]];
+    };
+    for (const memory_block_life& block : account.blocks()) {
+        const memory_event& birth = data.memory[block.birth];
+        repeated_part* const part = part_at(birth.thread, birth.time_ns);
+        if (part == nullptr) continue;
+        part->births.push_back(birth.time_ns);
+        const forward_call& call = calls.all()[part->call];
+        const std::int64_t death_ns = block.death == npos ? INT64_MAX : data.memory[block.death].time_ns;
+        if (is_given_back(data, calls, block, part->call, part->step_end_ns)) {
+            part->last_inner_ns = birth.time_ns;
+        } else if (death_ns >= calls.next_node_ns(call.end_ns)) {
+            part->has_output = true;
+        }
+    }
     for (const gpu_op& op : data.ops) {
         if (op.launch == npos) continue;
         const timeline_api_call& launch = data.api_calls[op.launch];
-        std::uint32_t call = calls.at(launch.thread, launch.start_ns);
-        while (call != npos && !index_of.contains(call)) call = calls.all()[call].around;
-        if (call != npos) out[index_of[call]].gpu_ns += op.end_ns - op.start_ns;
+        repeated_part* const part = part_at(launch.thread, launch.start_ns);
+        if (part != nullptr) part->launches.emplace_back(launch.start_ns, op.end_ns - op.start_ns);
+    }
+    std::vector<repeated_forward> out;
+    for (repeated_part& part : parts) {
+        std::sort(part.launches.begin(), part.launches.end());
+        std::sort(part.births.begin(), part.births.end());
+        const forward_call& call = calls.all()[part.call];
+        const std::int64_t end_ns = part.end_ns(call);
+        repeated_forward& of =
+            out.emplace_back(repeated_forward{call.backward_thread, call.backward_ns, end_ns - call.start_ns, 0});
+        for (const auto& [launch_ns, gpu_ns] : part.launches) of.gpu_ns += launch_ns < end_ns ? gpu_ns : 0;
     }
     std::stable_sort(out.begin(), out.end(),
                      [](const repeated_forward& a, const repeated_forward& b) { return a.at_ns < b.at_ns; });

@@ -17,8 +17,9 @@
 
 namespace prof {
 
-// What a checkpoint would do once more: the call that takes this long, on the thread that has its backward, before
-// that.
+// What a checkpoint would do once more: the call, on the thread that has its backward, before that. PyTorch ends it
+// when it has the last tensor that backward needs, so what follows in the call is not done again: the last product of
+// matrices and the sum with the residual, as a rule.
 struct repeated_forward {
     std::uint32_t thread = npos;
     std::int64_t at_ns = 0;
@@ -42,7 +43,8 @@ std::vector<checkpoint_saving> checkpoint_savings(const timeline& data, const bl
                                                   const whole_step& step, std::uint32_t peak);
 
 // Of the module's calls in these steps that have a backward in the same step, by time.
-std::vector<repeated_forward> repeated_forwards(const timeline& data, const forward_calls& calls, std::uint32_t module,
+std::vector<repeated_forward> repeated_forwards(const timeline& data, const block_account& account,
+                                                const forward_calls& calls, std::uint32_t module,
                                                 const std::vector<whole_step>& steps);
 
 }  // namespace prof

@@ -84,7 +84,7 @@ checkpoint_answer checkpoints_of(const report_input& input, const memory_summary
     std::vector<std::vector<added_work>> asked;
     for (std::size_t i = 0; i < savings.size(); ++i) {
         const std::vector<repeated_forward> repeated =
-            repeated_forwards(data, calls, savings[i].module, replayed.steps);
+            repeated_forwards(data, account, calls, savings[i].module, replayed.steps);
         for (const repeated_forward& each : repeated) {
             out.modules[i].gpu_ns += static_cast<double>(each.gpu_ns) / static_cast<double>(replayed.steps.size());
             out.modules[i].host_ns += static_cast<double>(each.host_ns) / static_cast<double>(replayed.steps.size());
