@@ -503,7 +503,7 @@ private:
                                     deviations_for(static_cast<double>(job_.matched.size()), chance) * deviation;
                 for (const std::uint32_t m : of.matched) {
                     const double takes = replay_->transfer_ns(m);
-                    const bool is_beyond = takes > most && takes - of.median > clock_error(job_.matched[m]);
+                    const bool is_beyond = takes > most && takes - of.median > clock_error_of(job_, job_.matched[m]);
                     if (is_beyond) passing[key].emplace_back(m, of.median / takes);
                 }
             }
@@ -511,7 +511,7 @@ private:
             const double usual = median_of(medians);
             for (const auto& [key, of] : by_communicator) {
                 const bool is_slow = of.median > slow_transfer * usual &&
-                                     of.median - usual > clock_error(job_.matched[of.matched.front()]);
+                                     of.median - usual > clock_error_of(job_, job_.matched[of.matched.front()]);
                 if (!is_slow) continue;
                 for (const std::uint32_t m : of.matched) {
                     const double takes = replay_->transfer_ns(m);

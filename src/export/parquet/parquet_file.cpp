@@ -33,7 +33,7 @@ constexpr std::int32_t type_boolean = 0, type_int64 = 2, type_double = 5, type_b
 constexpr std::int32_t plain = 0, run_lengths = 3, dictionary_indices = 8;
 constexpr std::int32_t data_page = 0, dictionary_page = 2;
 constexpr std::int32_t gzip_codec = 2;
-constexpr std::int32_t required = 0, optional = 1;
+constexpr std::int32_t has_values = 0, may_lack_values = 1;
 constexpr std::int32_t utf8 = 0;
 
 std::int32_t physical_type(parquet_type type) noexcept {
@@ -358,7 +358,7 @@ std::string parquet_file::footer() const {
     for (const column& one : columns_) {
         out.element();
         out.i32(1, physical_type(one.is.type));
-        out.i32(3, one.is.is_optional ? optional : required);
+        out.i32(3, one.is.is_optional ? may_lack_values : has_values);
         out.text(4, one.is.name);
         if (one.is.type == parquet_type::text) {
             out.i32(6, utf8);
