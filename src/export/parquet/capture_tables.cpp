@@ -21,6 +21,8 @@
 namespace prof {
 namespace {
 
+constexpr std::string_view start_end_type = "start_end";
+
 std::string_view kind_of(op_kind kind) noexcept {
     switch (kind) {
         case op_kind::kernel:
@@ -120,7 +122,8 @@ void capture_tables::write_gpu_operations(parquet_file& out) {
     for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
         const gpu_op& op = data.ops[i];
         const bool is_kernel = op.kind == op_kind::kernel;
-        const op_class purpose = facts.class_of(op);
+        // A graph that was recorded as one operation computes.
+        const op_class purpose = op.kind == op_kind::graph ? op_class::compute : facts.class_of(op);
         const auto name = [&] { return operation_name(data, op, kernel_name_style::full); };
         out.text(capture);
         out.text(kinds(static_cast<std::size_t>(op.kind), [&] { return kind_of(op.kind); }));
@@ -199,22 +202,24 @@ void capture_tables::write_ranges(parquet_file& out) {
 
     const std::vector<std::int64_t> inside_ns = host_time_inside(data, facts.tree);
     const std::uint32_t capture = out.text_id(facts.place.id);
-    text_numbers paths(out, facts.paths.size()), types(out, 4), domains(out, data.domains.size());
+    text_numbers paths(out, facts.paths.size()), domains(out, data.domains.size());
     text_numbers threads(out, data.threads.size());
     std::unordered_map<std::uint32_t, std::uint32_t> names;
     step_search step_of(facts.all_steps.steps);
-    enum type_number : std::uint8_t { push_pop, phase, captured, start_end };
-    const auto add_row = [&](std::uint32_t id, std::uint32_t parent, type_number type, std::uint32_t node,
+    enum class instance_kind : std::uint8_t { on_host, replayed, start_end };
+    const auto add_row = [&](std::uint32_t id, std::uint32_t parent, instance_kind kind, std::uint32_t node,
                              std::uint32_t depth, const timeline_range& range, std::int64_t start_ns) {
-        const bool is_captured = type == captured;
+        const bool is_replayed = kind == instance_kind::replayed;
+        const bool is_start_end = kind == instance_kind::start_end;
         const instance_sums& sum = sums[id];
         out.text(capture);
         out.integer(std::int64_t{id});
         parent == npos ? out.none() : out.integer(std::int64_t{parent});
-        out.text(types(type, [&]() -> std::string_view {
-            if (type == start_end) return "start_end";
-            return row_type(row_kind::range, type == captured, type == phase);
-        }));
+        const std::string_view type =
+            is_start_end ? start_end_type
+                         : row_type(row_kind::range, facts.tree.nodes()[node].is_captured,
+                                    facts.tree.nodes()[node].is_observed);
+        out.text(type);
         node == npos ? out.none() : out.text(paths(node, [&] { return facts.paths[node]; }));
         const auto [name, is_new] = names.try_emplace(range.name);
         if (is_new) name->second = out.text_id(data.name(range.name));
@@ -232,7 +237,7 @@ void capture_tables::write_ranges(parquet_file& out) {
         }
         const std::int64_t aligned_ns = facts.place.aligned(start_ns);
         out.integer(aligned_ns);
-        if (is_captured) {
+        if (is_replayed) {
             out.none();
             out.none();
             out.none();
@@ -240,12 +245,12 @@ void capture_tables::write_ranges(parquet_file& out) {
             const std::int64_t end_ns = range.inside_until_ns();
             out.integer(facts.place.aligned(end_ns));
             out.integer(end_ns - range.start_ns);
-            type == start_end ? out.none() : out.integer(end_ns - range.start_ns - inside_ns[id]);
+            is_start_end ? out.none() : out.integer(end_ns - range.start_ns - inside_ns[id]);
         }
         out.integer(start_ns - aligned_ns);
         const std::uint32_t step = step_of.at(start_ns);
         step == npos ? out.none() : out.integer_of(facts.all_steps.steps[step].number);
-        if (type == start_end) {
+        if (is_start_end) {
             for (int i = 0; i < 5; ++i) out.none();
         } else {
             out.integer(sum.gpu_ns);
@@ -254,25 +259,23 @@ void capture_tables::write_ranges(parquet_file& out) {
             out.integer_of(sum.adopted_ops);
             out.integer(sum.communication_ns);
         }
-        out.flag(!is_captured && range.open_at_end);
-        out.flag((type == phase || type == push_pop) && continues_phase(data, range));
+        out.flag(!is_replayed && range.open_at_end);
+        out.flag(kind == instance_kind::on_host && continues_phase(data, range));
         out.end_row();
     };
     for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
         const timeline_range& range = data.ranges[i];
         if (range.style == range_style::start_end && !att.hidden.contains(range)) {
-            add_row(i, npos, start_end, npos, 0, range, range.start_ns);
+            add_row(i, npos, instance_kind::start_end, npos, 0, range, range.start_ns);
         }
         const std::uint32_t node = facts.tree.node_of(i);
         if (node == npos) continue;
         const std::uint32_t parent = range_with_row(att, facts.tree, att.parent[i]);
-        const bool is_phase_of_ours = facts.tree.nodes()[node].is_observed;
-        add_row(i, is_range(parent) ? parent : npos, is_phase_of_ours ? phase : push_pop, node, att.depth[i], range,
-                range.start_ns);
+        add_row(i, is_range(parent) ? parent : npos, instance_kind::on_host, node, att.depth[i], range, range.start_ns);
     }
     for (std::uint32_t i = 0; i < att.replayed.size(); ++i) {
         const replayed_range& replayed = att.replayed[i];
-        add_row(facts.replayed_id(i), replayed.parent == npos ? npos : facts.replayed_id(replayed.parent), captured,
+        add_row(facts.replayed_id(i), replayed.parent == npos ? npos : facts.replayed_id(replayed.parent), instance_kind::replayed,
                 facts.tree.node_of_replayed(i), replayed.depth, data.ranges[replayed.range],
                 data.api_calls[replayed.launch].start_ns);
     }
