@@ -48,7 +48,7 @@ NEARLY = 1e-9
 
 
 def query(name):
-    return (QUERIES / f"{name}.sql").read_text(encoding="utf-8")
+    return (QUERIES / f"{name}.sql").read_text(encoding="utf-8").rstrip().removesuffix(";")
 
 
 class Tables:

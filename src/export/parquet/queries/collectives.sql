@@ -37,4 +37,4 @@ SELECT o.job, min(o.communicator) AS communicator, o.function, o.bytes,
 FROM operations AS o
 JOIN steps_of_job AS s ON s.job = o.job
 GROUP BY o.job, o.communicator_key, o.function, o.bytes
-ORDER BY o.job, sum(o.exposed_ns + o.hidden_ns) DESC
+ORDER BY o.job, sum(o.exposed_ns + o.hidden_ns) DESC;

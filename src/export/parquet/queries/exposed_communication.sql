@@ -20,4 +20,4 @@ SELECT s.job, s.rank, s.step_ns, s.exposed_ns,
     w.wait_ns * 1.0 / s.steps AS wait_ns
 FROM of_steps AS s
 LEFT JOIN waits AS w ON w.job = s.job AND w.rank = s.rank
-ORDER BY s.job, s.exposed_ns DESC NULLS LAST, s.rank
+ORDER BY s.job, s.exposed_ns DESC NULLS LAST, s.rank;

@@ -36,4 +36,4 @@ FROM (
     WHERE path IN ('(no range)', '(unmatched)', '(ambiguous)') OR path LIKE '(ambiguous)/%'
 ) AS rows_of_ranges
 GROUP BY job, rank, type, path
-ORDER BY job, rank, gpu_sum_ns DESC, path, type
+ORDER BY job, rank, gpu_sum_ns DESC, path, type;

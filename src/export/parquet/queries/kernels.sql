@@ -12,4 +12,4 @@ SELECT job, name,
 FROM gpu_operations
 WHERE kind IN ('kernel', 'graph')
 GROUP BY job, name
-ORDER BY job, total_ns DESC, name
+ORDER BY job, total_ns DESC, name;

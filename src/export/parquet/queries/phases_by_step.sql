@@ -6,4 +6,4 @@ FROM gpu_operations AS o
 JOIN steps AS s ON s.job = o.job AND s.capture = o.capture AND s.step = o.step
 WHERE s.is_counted
 GROUP BY o.job, o.rank, o.step, o.phase
-ORDER BY o.job, o.rank, o.step, gpu_sum_ns DESC, o.phase
+ORDER BY o.job, o.rank, o.step, gpu_sum_ns DESC, o.phase;

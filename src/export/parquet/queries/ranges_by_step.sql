@@ -10,4 +10,4 @@ FROM ranges AS r
 JOIN steps AS s ON s.job = r.job AND s.capture = r.capture AND s.step = r.step
 WHERE s.is_counted AND r.type <> 'start_end'
 GROUP BY r.job, r.rank, r.step, r.path
-ORDER BY r.job, r.rank, r.step, gpu_sum_ns DESC, r.path
+ORDER BY r.job, r.rank, r.step, gpu_sum_ns DESC, r.path;

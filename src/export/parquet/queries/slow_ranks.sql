@@ -27,4 +27,4 @@ SELECT s.job, s.rank, s.steps, s.step_ns, s.beyond_peers_ns,
     c.last_share, s.compute_ns, s.communication_ns, s.copies_ns, s.idle_ns
 FROM of_steps AS s
 LEFT JOIN of_collectives AS c ON c.job = s.job AND c.rank = s.rank
-ORDER BY s.job, s.beyond_peers_ns DESC NULLS LAST, s.rank
+ORDER BY s.job, s.beyond_peers_ns DESC NULLS LAST, s.rank;

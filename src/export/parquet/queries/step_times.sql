@@ -9,4 +9,4 @@ SELECT job, rank,
 FROM steps
 WHERE is_counted
 GROUP BY job, rank
-ORDER BY job, median_ns DESC, rank
+ORDER BY job, median_ns DESC, rank;
