@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -267,8 +268,8 @@ int export_command::write_tables(const capture_inputs& inputs, const progress_di
     for (std::size_t job = 0; job < jobs.jobs(); ++job) {
         const progress_line writing(progress, "writing the tables of " + jobs.job_name(job));
         const auto write = [&](const parquet_table& table, void (job_tables::*make)(std::size_t, parquet_file&) const) {
-            rows[table.name] += folder.write(table, jobs.job_name(job), {}, "0",
-                                             [&](parquet_file& out) { (jobs.*make)(job, out); });
+            rows[table.name] +=
+                folder.write(table, jobs.job_name(job), {}, "0", [&](parquet_file& out) { (jobs.*make)(job, out); });
         };
         write(processes_schema, &job_tables::write_processes);
         write(steps_schema, &job_tables::write_steps);
@@ -276,7 +277,7 @@ int export_command::write_tables(const capture_inputs& inputs, const progress_di
         write(notes_schema, &job_tables::write_notes);
     }
     jobs.forget_summaries();
-    for (const capture_place& place : jobs.captures()) {
+    for (const exported_capture& place : jobs.captures()) {
         try {
             const timeline again = only ? timeline() : read(place.path, progress);
             const timeline& data = only ? *only : again;
@@ -284,8 +285,8 @@ int export_command::write_tables(const capture_inputs& inputs, const progress_di
             const projected_timeline shown(input_of(data, place.path));
             capture_tables made(shown.data(), shown.att(), !shown.step_function().empty(), place);
             const auto write = [&](const parquet_table& table, void (capture_tables::*make)(parquet_file&)) {
-                rows[table.name] += folder.write(table, place.job, place.rank, place.id,
-                                                 [&](parquet_file& out) { (made.*make)(out); });
+                rows[table.name] +=
+                    folder.write(table, place.job, place.rank, place.id, [&](parquet_file& out) { (made.*make)(out); });
             };
             write(gpu_operations_schema, &capture_tables::write_gpu_operations);
             write(ranges_schema, &capture_tables::write_ranges);

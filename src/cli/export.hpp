@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `prof export`: captures as traces for viewers, or as tables for queries. Memory is that of the largest timeline. One thread.
+// `prof export`: captures as traces for viewers, or as tables for queries. Memory is that of the largest timeline. One
+// thread.
 #pragma once
 
 #include <optional>

@@ -190,7 +190,7 @@ prof baseline runs/main --any-host -o perf/train.json)",
        file not written
     2  the options make no sense
 )"},
-    {"export", "write captures as traces for Perfetto, Chrome and HTA, or as tables", "prof export [options] [file...]",
+    {"export", "write captures as traces for Perfetto and HTA, or as tables", "prof export [options] [file...]",
      "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "
      "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams. Files are as those of "
      "prof report, and have a trace each. Standard error has what must be known of a capture: records lost, an end by "

@@ -14,9 +14,8 @@
 
 namespace prof {
 
-std::uint64_t table_folder::write(const parquet_table& table, const std::string& job,
-                                  std::optional<std::int64_t> rank, const std::string& id,
-                                  const std::function<void(parquet_file&)>& write) const {
+std::uint64_t table_folder::write(const parquet_table& table, const std::string& job, std::optional<std::int64_t> rank,
+                                  const std::string& id, const std::function<void(parquet_file&)>& write) const {
     std::filesystem::path folder = std::filesystem::path(path_) / table.name / ("job=" + job);
     if (rank) folder /= fmt::format("rank={}", *rank);
     std::error_code failed;

@@ -17,8 +17,8 @@ class table_folder {
 public:
     explicit table_folder(std::string path) : path_(std::move(path)) {}
 
-    // Of a job; with a rank of one of its captures, which `id` names. `write` adds the rows. Returns how many there are.
-    // Throws prof::error.
+    // Of a job; with a rank of one of its captures, which `id` names. `write` adds the rows. Returns how many there
+    // are. Throws prof::error.
     std::uint64_t write(const parquet_table& table, const std::string& job, std::optional<std::int64_t> rank,
                         const std::string& id, const std::function<void(parquet_file&)>& write) const;
 

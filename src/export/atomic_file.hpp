@@ -2,9 +2,9 @@
 // A file that appears as a whole or not at all.
 //
 // It is written as `<path>.tmp-<pid>` (its mode follows the umask) in the same directory, or under a name there that
-// programs pass over which read all of a directory's files (`.<name>.tmp-<pid>`), and commit() renames it to `path`. A file that exists at `path` stays unchanged until then. Without a commit() the destructor removes the
-// temporary file. A terminal, pipe or device (/dev/null) is written in place. If the name ends in ".gz" the content is
-// compressed.
+// programs pass over which read all of a directory's files (`.<name>.tmp-<pid>`), and commit() renames it to `path`. A
+// file that exists at `path` stays unchanged until then. Without a commit() the destructor removes the temporary file.
+// A terminal, pipe or device (/dev/null) is written in place. If the name ends in ".gz" the content is compressed.
 //
 // If the program closes the descriptor, writing fails, and another file that has the same number by then is not
 // touched. One thread at a time. Every failure is a prof::error that names the file.

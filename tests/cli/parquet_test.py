@@ -9,7 +9,6 @@ The folders have captures, some packed (*.prof.xz), and jobs of several (*.txz).
 asked where pyspark and Java are there; PROF_TEST_SPARK=1 makes their absence a failure.
 """
 
-import datetime
 import json
 import lzma
 import math
@@ -17,12 +16,10 @@ import os
 import pathlib
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tarfile
 import unittest
-import zlib
 from collections import Counter, defaultdict
 
 try:
@@ -115,9 +112,9 @@ class Export(CommandLine):
             yield path.name, sorted(place.rglob("*.prof"))
             shutil.rmtree(place)
 
-    def check_capture(self, tables, capture):
+    def check_capture(self, tables, *capture):
         """Everything that one capture's reports say, and the tables too."""
-        ranges = self.report("gpu-projection", capture)
+        ranges = self.report("gpu-projection", *capture)
         rows = ranges["rows"]
         figures = ("instances", "host_ns", "gpu_sum_ns", "gpu_self_ns", "ops", "adopted_ops", "communication_ns")
         # Rows of one path differ where ranges of the program and phases have one name: by path they are one.
@@ -136,7 +133,7 @@ class Export(CommandLine):
         self.assertEqual(ranges["process"]["gpu_sum_ns"], total)
 
         by_name = defaultdict(list)
-        for row in self.report("kernels", capture)["rows"]:
+        for row in self.report("kernels", *capture)["rows"]:
             by_name[row["name"]].append(row)
         kernels = tables.answer("kernels")
         self.assertEqual({row["name"] for row in kernels}, set(by_name))
@@ -148,7 +145,7 @@ class Export(CommandLine):
                 self.near(row[key], same[key], row["name"])
 
         copies = {row["operation"]: (row["instances"], row["total_ns"], row["bytes"])
-                  for row in self.report("copies", capture)["rows"]}  # fmt: skip
+                  for row in self.report("copies", *capture)["rows"]}  # fmt: skip
         found = {row["name"]: (row["n"], row["ns"], row["bytes"]) for row in tables.rows(
             "SELECT name, count(*) AS n, sum(duration_ns) AS ns, sum(bytes) AS bytes FROM gpu_operations "
             "WHERE kind IN ('copy', 'set') GROUP BY name")}  # fmt: skip
@@ -176,7 +173,7 @@ class Export(CommandLine):
                 "SELECT coalesce(sum(r.gpu_self_ns), 0) FROM ranges r WHERE EXISTS (SELECT 1 FROM steps s WHERE "
                 "s.capture = r.capture AND s.step = r.step AND s.is_counted)"))  # fmt: skip
 
-        breakdown = self.report("breakdown", capture)
+        breakdown = self.report("breakdown", *capture)
         if tables.value("SELECT count(*) FROM steps WHERE is_counted AND compute_ns IS NOT NULL"):
             (found,) = tables.rows(
                 "SELECT sum(compute_ns) AS compute_ns, sum(communication_ns) AS communication_ns, sum(copies_ns) AS "
@@ -186,7 +183,9 @@ class Export(CommandLine):
             causes = [f"idle_{cause}_ns" for cause in (
                 "host_code launching loader compiling capturing allocating latency waiting pageable_copy blocking_copy "
                 "queued other_gpu not_started unknown").split()]  # fmt: skip
-            self.assertEqual(tables.value(f"SELECT sum({' + '.join(causes)}) FROM steps WHERE is_counted"), found["idle_ns"])
+            self.assertEqual(
+                tables.value(f"SELECT sum({' + '.join(causes)}) FROM steps WHERE is_counted"), found["idle_ns"]
+            )
 
     @staticmethod
     def of_windows(tables):
@@ -291,6 +290,17 @@ class Captures(Export):
         folder.mkdir()
         subprocess.run([WRITE_RANDOM_CAPTURES, folder, str(first), str(last)], check=True, stdout=subprocess.DEVNULL)
         self.assertGreaterEqual(self.check_folder(folder), last - first)
+
+    def test_options_on_ranges_count(self):
+        path = FOLDERS[0] / "h200_train.prof"
+        for options in (("--adopt", "off"), ("--communication", "*elementwise*"), ("--step-range", "forward")):
+            with self.subTest(options):
+                place = options[0].strip("-")
+                usual = self.export(path, place=f"usual{place}")
+                tables = self.export(path, *options, place=place)
+                self.check_capture(tables, path, *options)
+                with self.assertRaises(AssertionError):
+                    self.check_capture(usual, path, *options)
 
     def test_a_capture_from_a_pipe(self):
         path = next(FOLDERS[0].glob("*.prof"))
@@ -432,7 +442,15 @@ class Jobs(Export):
 
 
 class Names(Export):
-    NAMES = (b"plain", b"\xff\xfe broken \x80", b"with\0nul", "größer/\\ 名前 🎉".encode(), b"x" * (256 << 10), b"\\xFF", b"")
+    NAMES = (
+        b"plain",
+        b"\xff\xfe broken \x80",
+        b"with\0nul",
+        "größer/\\ 名前 🎉".encode(),
+        b"x" * (256 << 10),
+        b"\\xFF",
+        b"",
+    )
 
     def capture_with_names(self):
         capture = begin()

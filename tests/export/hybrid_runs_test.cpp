@@ -69,11 +69,11 @@ TEST(HybridRuns, ALongRunTakesAFewBytes) {
 TEST(HybridRuns, EveryMixtureOfRunsIsReadAsItWasWritten) {
     std::mt19937 random(20261130);
     for (int round = 0; round < 3'000; ++round) {
-        const unsigned width = 1 + random() % 32;
+        const unsigned width = 1 + static_cast<unsigned>(random() % 32);
         const std::uint32_t largest = width == 32 ? UINT32_MAX : (std::uint32_t{1} << width) - 1;
         std::vector<std::uint32_t> values;
         const std::size_t count = random() % 200;
-        const unsigned longest = 1 + random() % 40;
+        const std::size_t longest = 1 + random() % 40;
         while (values.size() < count) {
             values.insert(values.end(), 1 + random() % longest, static_cast<std::uint32_t>(random()) & largest);
         }

@@ -23,8 +23,8 @@ public:
     std::string text;
 };
 
-constexpr auto columns = std::to_array<parquet_column>({{"number", parquet_type::integer},
-                                                        {"name", parquet_type::text, true}});
+constexpr auto columns =
+    std::to_array<parquet_column>({{"number", parquet_type::integer}, {"name", parquet_type::text, true}});
 constexpr parquet_table table{"things", columns};
 
 TEST(ParquetFile, AnEmptyTableHasItsFooter) {

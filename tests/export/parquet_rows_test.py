@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of many rows, of every type of column, as pyarrow and DuckDB read them: every value, and every statistic.
 
-    parquet_rows_test.py WRITE_PARQUET_ROWS
+parquet_rows_test.py WRITE_PARQUET_ROWS
 """
 
 import pathlib

@@ -7,7 +7,6 @@
 
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/process_ranges.hpp"
-#include "analysis/projection/row_ranges.hpp"
 #include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/xla_phases.hpp"
 #include "base/statistics.hpp"
@@ -108,7 +107,7 @@ private:
     void count_instances() {
         std::vector<std::vector<std::int64_t>> sums_ns(rows_.size());
         std::vector<std::vector<std::int64_t>> hosts_ns(rows_.size());
-        const std::vector<std::int64_t> inside_ns = host_time_inside(data_, tree_);
+        const std::vector<std::int64_t> inside_ns = tree_.host_time_inside();
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const std::uint32_t node = tree_.node_of(i);
             if (node == npos) continue;

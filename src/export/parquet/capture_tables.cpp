@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/parquet/capture_tables.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
+#include <vector>
 
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/operation_name.hpp"
 #include "analysis/projection/projection.hpp"
-#include "analysis/projection/row_ranges.hpp"
 #include "analysis/projection/row_tree.hpp"
 #include "analysis/projection/segment.hpp"
 #include "analysis/projection/transfer_name.hpp"
@@ -66,7 +67,7 @@ struct instance_sums {
 
 struct capture_tables::shared_facts {
     shared_facts(const timeline& data_of_capture, const attribution& att_of_capture, bool has_step_function,
-                 const capture_place& place_of_capture)
+                 const exported_capture& place_of_capture)
         : data(data_of_capture),
           att(att_of_capture),
           place(place_of_capture),
@@ -79,14 +80,15 @@ struct capture_tables::shared_facts {
         paths.resize(tree.nodes().size());
         for (const std::uint32_t node : tree.preorder()) {
             const row_tree::node& one = tree.nodes()[node];
-            paths[node] = budget.of(path_below(one.parent == npos ? std::string_view() : paths[one.parent], one.segment));
+            paths[node] =
+                budget.of(path_below(one.parent == npos ? std::string_view() : paths[one.parent], one.segment));
         }
     }
 
     // The instance with the operation's self time; npos: none.
     std::uint32_t instance_with_self(std::uint32_t op) const {
         if (att.captured[op] != npos) return replayed_id(att.captured[op]);
-        const std::uint32_t range = range_with_row(att, tree, att.owner[op]);
+        const std::uint32_t range = tree.range_with_row(att.owner[op]);
         return is_range(range) ? range : npos;
     }
     // Ranges of a graph's capture have their numbers after all others.
@@ -96,7 +98,7 @@ struct capture_tables::shared_facts {
 
     const timeline& data;
     const attribution& att;
-    const capture_place& place;
+    const exported_capture& place;
     row_tree tree;
     op_classifier class_of;
     whole_steps all_steps;
@@ -105,7 +107,7 @@ struct capture_tables::shared_facts {
 };
 
 capture_tables::capture_tables(const timeline& data, const attribution& att, bool has_step_function,
-                               const capture_place& place)
+                               const exported_capture& place)
     : facts_(std::make_unique<shared_facts>(data, att, has_step_function, place)) {}
 capture_tables::~capture_tables() = default;
 
@@ -166,7 +168,9 @@ void capture_tables::write_gpu_operations(parquet_file& out) {
                                                                 : data.transfers[op.detail].graph_id;
         graph == 0 ? out.none() : out.integer(std::int64_t{graph});
         while (collective != facts.place.collectives.end() && collective->op < i) ++collective;
-        const bool is_collective = collective != facts.place.collectives.end() && collective->op == i;
+        // A capture that is still written may have more operations than when it was surveyed.
+        const bool is_collective =
+            collective != facts.place.collectives.end() && collective->op == i && collective->begin_ns == op.start_ns;
         is_collective ? out.integer(static_cast<std::int64_t>(collective->key)) : out.none();
         out.end_row();
     }
@@ -192,7 +196,7 @@ void capture_tables::write_ranges(parquet_file& out) {
         // Ranges that share a row come one after another, the innermost first, and count once.
         std::uint32_t latest = npos;
         for_each_open_range(data, att, i, [&](std::uint32_t range) {
-            const std::uint32_t instance = range_with_row(att, facts.tree, range);
+            const std::uint32_t instance = facts.tree.range_with_row(range);
             if (is_range(instance) && instance != latest) add(instance);
             latest = instance;
         });
@@ -200,7 +204,7 @@ void capture_tables::write_ranges(parquet_file& out) {
         if (const std::uint32_t self = facts.instance_with_self(i); self != npos) sums[self].self_ns += duration_ns;
     }
 
-    const std::vector<std::int64_t> inside_ns = host_time_inside(data, facts.tree);
+    const std::vector<std::int64_t> inside_ns = facts.tree.host_time_inside();
     const std::uint32_t capture = out.text_id(facts.place.id);
     text_numbers paths(out, facts.paths.size()), domains(out, data.domains.size());
     text_numbers threads(out, data.threads.size());
@@ -215,10 +219,9 @@ void capture_tables::write_ranges(parquet_file& out) {
         out.text(capture);
         out.integer(std::int64_t{id});
         parent == npos ? out.none() : out.integer(std::int64_t{parent});
-        const std::string_view type =
-            is_start_end ? start_end_type
-                         : row_type(row_kind::range, facts.tree.nodes()[node].is_captured,
-                                    facts.tree.nodes()[node].is_observed);
+        const std::string_view type = is_start_end ? start_end_type
+                                                   : row_type(row_kind::range, facts.tree.nodes()[node].is_captured,
+                                                              facts.tree.nodes()[node].is_observed);
         out.text(type);
         node == npos ? out.none() : out.text(paths(node, [&] { return facts.paths[node]; }));
         const auto [name, is_new] = names.try_emplace(range.name);
@@ -270,13 +273,13 @@ void capture_tables::write_ranges(parquet_file& out) {
         }
         const std::uint32_t node = facts.tree.node_of(i);
         if (node == npos) continue;
-        const std::uint32_t parent = range_with_row(att, facts.tree, att.parent[i]);
+        const std::uint32_t parent = facts.tree.range_with_row(att.parent[i]);
         add_row(i, is_range(parent) ? parent : npos, instance_kind::on_host, node, att.depth[i], range, range.start_ns);
     }
     for (std::uint32_t i = 0; i < att.replayed.size(); ++i) {
         const replayed_range& replayed = att.replayed[i];
-        add_row(facts.replayed_id(i), replayed.parent == npos ? npos : facts.replayed_id(replayed.parent), instance_kind::replayed,
-                facts.tree.node_of_replayed(i), replayed.depth, data.ranges[replayed.range],
+        add_row(facts.replayed_id(i), replayed.parent == npos ? npos : facts.replayed_id(replayed.parent),
+                instance_kind::replayed, facts.tree.node_of_replayed(i), replayed.depth, data.ranges[replayed.range],
                 data.api_calls[replayed.launch].start_ns);
     }
 }

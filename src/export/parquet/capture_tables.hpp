@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "analysis/attribution/attribution.hpp"
-#include "export/parquet/capture_place.hpp"
+#include "export/parquet/exported_capture.hpp"
 #include "export/parquet/parquet_file.hpp"
 #include "timeline/timeline.hpp"
 
@@ -16,7 +16,7 @@ namespace prof {
 class capture_tables {
 public:
     // The arguments must outlive it. `has_step_function`: as for find_whole_steps.
-    capture_tables(const timeline& data, const attribution& att, bool has_step_function, const capture_place& place);
+    capture_tables(const timeline& data, const attribution& att, bool has_step_function, const exported_capture& place);
     ~capture_tables();
     capture_tables(const capture_tables&) = delete;
     capture_tables& operator=(const capture_tables&) = delete;

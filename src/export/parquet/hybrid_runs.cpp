@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/parquet/hybrid_runs.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 

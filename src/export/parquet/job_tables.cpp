@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -140,15 +143,16 @@ void job_tables::place_rank(exported_job& job, std::uint32_t rank) {
     parts.insert(parts.end(), summary.later_paths.begin(), summary.later_paths.end());
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const std::size_t number = by_path_.at(parts[i].first);
-        const auto end = i + 1 < parts.size() ? parts[i + 1].second
-                                              : static_cast<std::uint32_t>(summary.collectives.size());
-        capture_place& place = places_[number];
+        const auto end =
+            i + 1 < parts.size() ? parts[i + 1].second : static_cast<std::uint32_t>(summary.collectives.size());
+        exported_capture& place = places_[number];
         place.job = job.name;
         place.rank = summary.rank.value_or(no_rank);
         place.clocks = &job.of_ranks.clocks;
         place.clock = rank;
         for (std::uint32_t c = parts[i].second; c < end; ++c) {
-            place.collectives.push_back({summary.collectives[c].op, summary.collectives[c].key});
+            const rank_collective& collective = summary.collectives[c];
+            place.collectives.push_back({collective.op, collective.begin_ns, collective.key});
         }
         std::stable_sort(place.collectives.begin(), place.collectives.end(),
                          [](const auto& a, const auto& b) { return a.op < b.op; });
@@ -189,7 +193,7 @@ void job_tables::place_others() {
         if (same == clocks.hosts.end()) {
             clocks.hosts.push_back({known.clock, known.process.host, clocks.hosts.empty(), {}});
         }
-        capture_place& place = places_[i];
+        exported_capture& place = places_[i];
         place.job = job.name;
         place.rank = known.process.rank.value_or(no_rank);
         place.clocks = &clocks;
@@ -255,7 +259,7 @@ void job_tables::write_steps(std::size_t number, parquet_file& out) const {
         double beyond_peers_ns = NAN;
     };
     const auto add = [&](const row& one) {
-        const capture_place& place = places_[one.capture];
+        const exported_capture& place = places_[one.capture];
         const surveyed_capture& known = surveyed_[one.capture];
         const rank_step step = one.step != nullptr ? *one.step
                                                    : rank_step{.number = one.warm_up->number,
@@ -364,7 +368,7 @@ void job_tables::write_collectives(std::size_t number, parquet_file& out) const 
         std::size_t part = 0;
         for (std::uint32_t c = 0; c < rank.collectives.size(); ++c) {
             while (part + 1 < captures.size() && captures[part + 1].first <= c) ++part;
-            const capture_place& place = places_[by_path_.at(*captures[part].second)];
+            const exported_capture& place = places_[by_path_.at(*captures[part].second)];
             const rank_collective& is = rank.collectives[c];
             const rank_communicator& communicator = rank.communicators[is.communicator];
             const member_facts& facts = facts_of[r][c];
@@ -404,7 +408,7 @@ void job_tables::write_collectives(std::size_t number, parquet_file& out) const 
 void job_tables::write_processes(std::size_t number, parquet_file& out) const {
     for (const std::size_t capture : jobs_[number]->captures) {
         const surveyed_capture& known = surveyed_[capture];
-        const capture_place& place = places_[capture];
+        const exported_capture& place = places_[capture];
         const host_clock& host = place.host();
         std::string gpus;
         for (const std::string& gpu : known.process.gpus) gpus += (gpus.empty() ? "" : ", ") + gpu;
@@ -439,7 +443,7 @@ void job_tables::write_processes(std::size_t number, parquet_file& out) const {
 
 void job_tables::write_notes(std::size_t number, parquet_file& out) const {
     const exported_job& job = *jobs_[number];
-    const auto add = [&](const capture_place* place, std::string_view kind, std::string_view cause,
+    const auto add = [&](const exported_capture* place, std::string_view kind, std::string_view cause,
                          std::optional<std::uint64_t> count, std::string_view text) {
         place != nullptr ? out.text(place->id) : out.none();
         place != nullptr ? out.integer(place->rank) : out.none();
@@ -472,10 +476,10 @@ void job_tables::write_notes(std::size_t number, parquet_file& out) const {
         if (count != 0) add(nullptr, "collectives", cause, count, text);
     }
     for (const number_range& absent : job.of_ranks.missing) {
-        const std::string text = absent.first == absent.last
-                                     ? fmt::format("rank {} has no capture with GPU work", absent.first)
-                                     : fmt::format("ranks {} to {} have no capture with GPU work", absent.first,
-                                                   absent.last);
+        const std::string text =
+            absent.first == absent.last
+                ? fmt::format("rank {} has no capture with GPU work", absent.first)
+                : fmt::format("ranks {} to {} have no capture with GPU work", absent.first, absent.last);
         add(nullptr, "job", "missing_ranks", static_cast<std::uint64_t>(absent.last - absent.first + 1), text);
     }
     for (const std::size_t capture : job.captures) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "export/parquet/capture_place.hpp"
+#include "export/parquet/exported_capture.hpp"
 #include "export/parquet/parquet_file.hpp"
 #include "ranks/job.hpp"
 #include "report/report_input.hpp"
@@ -31,7 +31,7 @@ public:
 
     // After all captures.
     void plan();
-    const std::vector<capture_place>& captures() const noexcept { return places_; }
+    const std::vector<exported_capture>& captures() const noexcept { return places_; }
     std::size_t jobs() const noexcept { return jobs_.size(); }
 
     // The tables of job `number`, each into a file of its schema.
@@ -53,8 +53,8 @@ private:
     std::vector<rank_summary> summaries_;
     std::map<std::string, std::size_t> by_path_;
     std::map<std::string, std::size_t> by_id_;
-    std::vector<capture_place> places_;                        // as surveyed_
-    std::map<std::size_t, std::vector<rank_step>> others_;     // by capture: steps of processes without GPU work
+    std::vector<exported_capture> places_;                  // as surveyed_
+    std::map<std::size_t, std::vector<rank_step>> others_;  // by capture: steps of processes without GPU work
     std::vector<std::unique_ptr<exported_job>> jobs_;
 };
 

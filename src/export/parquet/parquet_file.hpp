@@ -7,7 +7,6 @@
 // few distinct integers; integers have minimum and maximum by row group. Every page has its checksum. One thread.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -87,12 +86,12 @@ private:
     parquet_table table_;
     metadata about_;
     std::vector<column> columns_;
-    std::size_t next_ = 0;              // column of the row
-    std::uint64_t rows_ = 0;            // in all
-    std::uint32_t rows_of_page_ = 0;    // not yet in a page
-    std::uint64_t rows_of_group_ = 0;   // not yet in a row group
-    std::size_t bytes_of_group_ = 0;    // of its dictionaries and complete pages
-    std::uint64_t offset_ = 0;          // bytes written
+    std::size_t next_ = 0;             // column of the row
+    std::uint64_t rows_ = 0;           // in all
+    std::uint32_t rows_of_page_ = 0;   // not yet in a page
+    std::uint64_t rows_of_group_ = 0;  // not yet in a row group
+    std::size_t bytes_of_group_ = 0;   // of its dictionaries and complete pages
+    std::uint64_t offset_ = 0;         // bytes written
     std::vector<row_group> row_groups_;
     std::vector<std::unique_ptr<const std::string>> texts_;
     std::unordered_map<std::string_view, std::uint32_t> ids_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/parquet/table_schemas.hpp"
 
+#include <array>
+
 namespace prof {
 namespace {
 

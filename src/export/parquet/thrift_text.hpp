@@ -57,8 +57,8 @@ public:
     }
 
 private:
-    static constexpr unsigned type_true = 1, type_false = 2, type_i32 = 5, type_i64 = 6, type_binary = 8,
-                              type_list = 9, type_struct = 12;
+    static constexpr unsigned type_true = 1, type_false = 2, type_i32 = 5, type_i64 = 6, type_binary = 8, type_list = 9,
+                              type_struct = 12;
 
     void begin_struct() { latest_.push_back(0); }
     void byte(unsigned value) { out_ += static_cast<char>(static_cast<unsigned char>(value)); }
