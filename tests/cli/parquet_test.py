@@ -9,6 +9,7 @@ The folders have captures, some packed (*.prof.xz), and jobs of several (*.txz).
 asked where pyspark and Java are there; PROF_TEST_SPARK=1 makes their absence a failure.
 """
 
+import importlib.util
 import json
 import lzma
 import math
@@ -443,6 +444,39 @@ class Jobs(Export):
             self.assertEqual(tables.answer(name), [])
 
 
+class Windows(Export):
+    """Of a process with a capture for each window: the fake CUPTI and the victim are in the environment."""
+
+    def test_a_process_with_several_captures_is_one_rank(self):
+        environment = {"PROF_CUPTI_LIBRARY": os.environ["FAKE_CUPTI"], "RANK": "5"}
+        options = ["--export-each", "window", "--schedule", "wait=2,active=3,repeat=3", "--step-range", "iteration #"]
+        result = self.prof(
+            "run", "-o", self.out, "--export", "none", *options, "--", os.environ["VICTIM"], "steps", "24", "autograd",
+            env=environment)  # fmt: skip
+        self.assertEqual(result.returncode, 3, result.stderr)  # the victim's own
+        captures = sorted(self.out.glob("*.prof"))
+        self.assertEqual(len(captures), 3)
+        tables = self.export(self.out)
+        self.assertEqual(tables.value("SELECT count(DISTINCT pid) FROM processes"), 1)
+        self.assertEqual({row["rank"] for row in tables.rows("SELECT rank FROM gpu_operations")}, {5})
+        steps = defaultdict(list)
+        for row in tables.rows("SELECT * FROM steps ORDER BY start_ns"):
+            steps[row["capture"]].append((row["step"], row["common_step"]))
+        self.assertEqual(
+            list(steps.values()),
+            [[(2, 0), (3, 1), (4, 2)], [(7, 3), (8, 4), (9, 5)], [(12, 6), (13, 7), (14, 8)]],
+        )
+        # Steps and operations of a capture belong together.
+        found = tables.rows(
+            "SELECT o.capture, count(DISTINCT o.step) AS steps, bool_and(o.launch_ns >= s.host_start_ns AND "
+            "o.launch_ns < s.host_end_ns) AS fits FROM gpu_operations o JOIN steps s USING (capture, step) GROUP BY ALL"
+        )
+        self.assertEqual([(row["steps"], row["fits"]) for row in found], 3 * [(3, True)])
+        # A capture alone answers as its reports do.
+        for number, capture in enumerate(captures):
+            self.check_capture(self.export(capture, place=f"alone{number}"), capture)
+
+
 class Names(Export):
     NAMES = (
         b"plain",
@@ -553,13 +587,15 @@ class Documentation(Export):
             self.assertIn(f"`{path.name}`", text)
 
 
+def why_no_spark():
+    if importlib.util.find_spec("pyspark") is None:
+        return "no pyspark, which is big and so in no list of requirements: pip install pyspark==4.3.0"
+    return "" if shutil.which("java") else "no Java, which Spark needs"
+
+
 def spark_session():
-    try:
-        from pyspark.sql import SparkSession
-    except ModuleNotFoundError:
-        return None, "no pyspark: pip install -r tests/requirements-all.txt"
-    if shutil.which("java") is None:
-        return None, "no Java"
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder.master("local[1]")
     for key, value in (("spark.ui.enabled", "false"), ("spark.sql.shuffle.partitions", "1"),
                        ("spark.driver.memory", "1g"), ("spark.driver.bindAddress", "127.0.0.1"),
@@ -567,18 +603,15 @@ def spark_session():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    return session, ""
+    return session
 
 
 class Spark(Export):
     @classmethod
     def setUpClass(cls):
-        cls.session, why = spark_session()
-        if cls.session is None:
-            if os.environ.get("PROF_TEST_SPARK") == "1":
-                raise AssertionError(why)
-            print(f"SKIPPED: Spark is not asked: {why}", file=sys.stderr)
+        if why := why_no_spark():
             raise unittest.SkipTest(why)
+        cls.session = spark_session()
         cls.addClassCleanup(cls.session.stop)
 
     def views(self, folder):
@@ -632,4 +665,7 @@ class Spark(Export):
 
 
 if __name__ == "__main__":
+    if TESTS == ["Spark"] and why_no_spark():
+        print(f"SKIPPED: {why_no_spark()}")
+        sys.exit(1 if os.environ.get("PROF_TEST_SPARK") == "1" else 77)
     unittest.main(argv=[sys.argv[0], *TESTS])
