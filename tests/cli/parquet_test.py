@@ -330,6 +330,14 @@ class Jobs(Export):
         self.assertEqual(len(list((tables.folder / "steps").glob("*"))), 1)
         self.assertEqual(len(tables.answer("step_times")), RANKS)
 
+    def test_recorded_ranks_answer_as_reports_do(self):
+        ranks = sorted(FOLDERS[0].rglob("h200_ddp.*.prof"))
+        self.assertEqual(len(ranks), 2)
+        tables = self.export(*ranks)
+        self.assertEqual(tables.value("SELECT count(DISTINCT job) FROM processes"), 1)
+        self.assertGreater(len(self.check_job(tables, *ranks)), 0)
+        self.check_readers(tables)
+
     def test_times_are_on_one_clock_and_the_own_one_is_known(self):
         folder = self.dir / "job"
         write_job(folder)
@@ -549,6 +557,16 @@ class Usage(Export):
         result = self.prof("export", next(FOLDERS[0].glob("*.prof")), "--format", "parquet", "-o", "tables")
         self.assertEqual(result.returncode, 1)
         self.assertIn("cannot make the directory", result.stderr)
+
+    def test_what_cannot_be_read_is_named_and_the_rest_is_written(self):
+        bad = self.dir / "bad.prof"
+        bad.write_bytes(b"no capture at all")
+        tables = self.export(bad, next(FOLDERS[0].glob("*.prof")), status=1)
+        self.assertEqual(tables.value("SELECT count(*) FROM processes"), 1)
+        result = self.prof("export", bad, "--format", "parquet", "-o", "none")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("bad.prof", result.stderr)
+        self.assertFalse((self.dir / "none").exists())
 
     def test_files_have_the_mode_of_the_umask(self):
         tables = self.export(next(FOLDERS[0].glob("*.prof")), umask=0o027)
