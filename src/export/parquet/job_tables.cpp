@@ -362,6 +362,7 @@ void job_tables::write_collectives(std::size_t number, parquet_file& out) const 
     for (std::uint32_t r = 0; r < ranks.ranks.size(); ++r) {
         const rank_summary& rank = ranks.ranks[r];
         std::vector<std::uint32_t> place_texts;
+        place_texts.reserve(rank.places.size());
         for (const std::string& place : rank.places) place_texts.push_back(out.text_id(place));
         std::vector<std::pair<std::uint32_t, const std::string*>> captures{{0, &rank.path}};
         for (const auto& [path, first] : rank.later_paths) captures.emplace_back(first, &path);
