@@ -88,6 +88,7 @@ prof_cell_type usual_type(quantity holds) noexcept {
         case quantity::moment_ns:
         case quantity::change_ns:
         case quantity::bytes:
+        case quantity::change_bytes:
             break;
     }
     return PROF_CELL_INTEGER;
@@ -110,6 +111,7 @@ prof_unit unit_of_quantity(quantity holds) noexcept {
         case quantity::change_ns:
             return PROF_UNIT_NS_OF_TIME;
         case quantity::bytes:
+        case quantity::change_bytes:
             return PROF_UNIT_BYTES;
         case quantity::share:
             return PROF_UNIT_SHARE;

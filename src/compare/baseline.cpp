@@ -31,11 +31,17 @@ constexpr std::size_t most_lengths = 1'000;  // of a run's steps
 constexpr std::size_t most_rows = 1'000;     // of a list
 
 using cost_list = std::vector<named_cost> run_profile::*;
-constexpr std::array<std::pair<const char*, cost_list>, 5> lists = {{{"ranges", &run_profile::ranges},
-                                                                     {"numbered_ranges", &run_profile::numbered_ranges},
-                                                                     {"modules", &run_profile::modules},
-                                                                     {"kernels", &run_profile::kernels},
-                                                                     {"lines", &run_profile::lines}}};
+struct kept_list {
+    std::string_view key;
+    cost_list list;
+    std::string_view unit;  // the key of the amounts
+};
+constexpr std::array<kept_list, 6> lists = {{{"ranges", &run_profile::ranges, "ns"},
+                                             {"numbered_ranges", &run_profile::numbered_ranges, "ns"},
+                                             {"modules", &run_profile::modules, "ns"},
+                                             {"kernels", &run_profile::kernels, "ns"},
+                                             {"lines", &run_profile::lines, "ns"},
+                                             {"memory", &run_profile::memory, "bytes"}}};
 constexpr std::array<std::pair<const char*, double run_profile::*>, 6> figures = {
     {{"devices", &run_profile::devices},
      {"step_ns", &run_profile::step_ns},
@@ -109,7 +115,7 @@ std::string run_text(const run_profile& run) {
 struct cost_row {
     std::string name;
     std::vector<std::optional<named_cost>> of_run;
-    double sum_ns = 0;
+    double sum = 0;
 };
 
 std::vector<cost_row> rows_of(const std::vector<run_profile>& runs, cost_list list) {
@@ -120,21 +126,21 @@ std::vector<cost_row> rows_of(const std::vector<run_profile>& runs, cost_list li
             const auto [at, is_new] = places.try_emplace(cost.name, out.size());
             if (is_new) out.push_back({.name = cost.name, .of_run = decltype(cost_row::of_run)(runs.size())});
             out[at->second].of_run[run] = cost;
-            out[at->second].sum_ns += cost.ns;
+            out[at->second].sum += cost.amount;
         }
     }
-    std::stable_sort(out.begin(), out.end(), [](const cost_row& a, const cost_row& b) { return a.sum_ns > b.sum_ns; });
+    std::stable_sort(out.begin(), out.end(), [](const cost_row& a, const cost_row& b) { return a.sum > b.sum; });
     return out;
 }
 
-std::string row_text(const cost_row& row) {
+std::string row_text(const cost_row& row, std::string_view unit) {
     const auto values = [&](double named_cost::*value) {
         return array_text(row.of_run.size(), [&](std::size_t i) {
             return row.of_run[i] ? number_text((*row.of_run[i]).*value) : std::string("null");
         });
     };
-    return fmt::format("{{\"name\": {}, \"ns\": {}, \"count\": {}}}", json_string(row.name), values(&named_cost::ns),
-                       values(&named_cost::count));
+    return fmt::format("{{\"name\": {}, \"{}\": {}, \"count\": {}}}", json_string(row.name), unit,
+                       values(&named_cost::amount), values(&named_cost::count));
 }
 
 // The cells of all runs, named by phase and use.
@@ -190,7 +196,7 @@ public:
             } else if (key == "notes") {
                 for_elements([&] { out.notes.push_back(text()); });
             } else if (const auto* const list = list_named(key); list != nullptr) {
-                for_elements([&] { read_cost(out.runs, list->second); });
+                for_elements([&] { read_cost(out.runs, *list); });
             } else {
                 json_.skip();
             }
@@ -204,9 +210,9 @@ public:
     }
 
 private:
-    static const std::pair<const char*, cost_list>* list_named(const std::string& key) {
+    static const kept_list* list_named(const std::string& key) {
         const auto* const found =
-            std::find_if(lists.begin(), lists.end(), [&](const auto& one) { return one.first == key; });
+            std::find_if(lists.begin(), lists.end(), [&](const kept_list& one) { return one.key == key; });
         return found == lists.end() ? nullptr : &*found;
     }
 
@@ -278,25 +284,26 @@ private:
         if (values != runs.size()) refuse(path_, "a row has not a value for each run");
     }
 
-    void read_cost(std::vector<run_profile>& runs, cost_list list) {
+    void read_cost(std::vector<run_profile>& runs, const kept_list& of) {
         std::string name;
-        std::vector<std::optional<double>> ns;
+        std::vector<std::optional<double>> amounts;
         std::vector<std::optional<double>> counts;
         for_members([&](const std::string& key) {
             if (key == "name") {
                 name = text();
-            } else if (key == "ns") {
-                ns = numbers();
+            } else if (key == of.unit) {
+                amounts = numbers();
             } else if (key == "count") {
                 counts = numbers();
             } else {
                 json_.skip();
             }
         });
-        check_count(ns.size(), runs);
+        check_count(amounts.size(), runs);
         check_count(counts.size(), runs);
         for (std::size_t i = 0; i < runs.size(); ++i) {
-            if (ns[i]) (runs[i].*list).push_back({.name = name, .ns = *ns[i], .count = counts[i].value_or(0)});
+            if (!amounts[i]) continue;
+            (runs[i].*of.list).push_back({.name = name, .amount = *amounts[i], .count = counts[i].value_or(0)});
         }
     }
 
@@ -384,14 +391,14 @@ std::string baseline_text(const baseline& of) {
                                return number_text(cells[i].ns[run]);
                            }));
     });
-    for (const auto& [key, list] : lists) {
+    for (const auto& [key, list, unit] : lists) {
         std::vector<cost_row> rows = rows_of(of.runs, list);
         if (rows.size() > most_rows) {
-            notes.push_back(fmt::format("{} of {} {} are not in the baseline, those with the least time",
+            notes.push_back(fmt::format("{} of {} {} are not in the baseline, those with the least",
                                         rows.size() - most_rows, rows.size(), key));
             rows.resize(most_rows);
         }
-        add_list(key, rows.size(), [&](std::size_t i) { return row_text(rows[i]); });
+        add_list(key, rows.size(), [&](std::size_t i) { return row_text(rows[i], unit); });
     }
     std::vector<std::string> findings;
     for (std::size_t run = 0; run < of.runs.size(); ++run) {

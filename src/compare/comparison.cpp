@@ -78,15 +78,6 @@ void add_figure(comparison& to, const char* name, const profiles& base, const pr
                           is_memory});
 }
 
-// Where some runs have memory and others have none; where none has any, nobody asked for it.
-void note_missing_memory(comparison& to, const profiles& base, const profiles& changed) {
-    const auto has_memory = [](const run_profile& run) { return run.peak_bytes > 0; };
-    const auto count =
-        std::count_if(base.begin(), base.end(), has_memory) + std::count_if(changed.begin(), changed.end(), has_memory);
-    if (count == 0 || static_cast<std::size_t>(count) == base.size() + changed.size()) return;
-    to.notes.emplace_back("memory is not compared: not every run has recorded allocations (--allocations on)");
-}
-
 // The means over the runs of a group; the names in the order of their first run.
 std::vector<named_cost> mean_costs(const profiles& runs, std::vector<named_cost> run_profile::*list) {
     std::map<std::string, std::size_t> places;
@@ -95,7 +86,7 @@ std::vector<named_cost> mean_costs(const profiles& runs, std::vector<named_cost>
         for (const named_cost& cost : run.*list) {
             const auto [at, is_new] = places.try_emplace(cost.name, out.size());
             if (is_new) out.push_back({.name = cost.name});
-            out[at->second].ns += cost.ns / static_cast<double>(runs.size());
+            out[at->second].amount += cost.amount / static_cast<double>(runs.size());
             out[at->second].count += cost.count / static_cast<double>(runs.size());
         }
     }
@@ -109,7 +100,7 @@ std::vector<double> values_of(const profiles& runs, std::vector<named_cost> run_
     for (const run_profile& run : runs) {
         const auto found = std::find_if((run.*list).begin(), (run.*list).end(),
                                         [&](const named_cost& cost) { return cost.name == name; });
-        out.push_back(found == (run.*list).end() ? 0 : found->ns);
+        out.push_back(found == (run.*list).end() ? 0 : found->amount);
     }
     return out;
 }
@@ -124,19 +115,19 @@ std::vector<compared_cost> compared(const profiles& base, const profiles& change
         compared_cost row{.how = match.how};
         if (match.base != SIZE_MAX) {
             const named_cost& cost = from[match.base];
-            std::tie(row.is_in_base, row.name, row.base_ns, row.base_count) =
-                std::tuple(true, cost.name, cost.ns, cost.count);
+            std::tie(row.is_in_base, row.name, row.base_amount, row.base_count) =
+                std::tuple(true, cost.name, cost.amount, cost.count);
         }
         if (match.changed != SIZE_MAX) {
             const named_cost& cost = into[match.changed];
             if (row.is_in_base && row.name != cost.name) row.old_name = row.name;
-            std::tie(row.is_in_new, row.name, row.new_ns, row.new_count) =
-                std::tuple(true, cost.name, cost.ns, cost.count);
+            std::tie(row.is_in_new, row.name, row.new_amount, row.new_count) =
+                std::tuple(true, cost.name, cost.amount, cost.count);
         }
         out.push_back(std::move(row));
     }
     std::stable_sort(out.begin(), out.end(), [](const compared_cost& a, const compared_cost& b) {
-        return std::abs(a.new_ns - a.base_ns) > std::abs(b.new_ns - b.base_ns);
+        return std::abs(a.new_amount - a.base_amount) > std::abs(b.new_amount - b.base_amount);
     });
     std::vector<double> probabilities;
     std::vector<std::size_t> tested;
@@ -150,6 +141,27 @@ std::vector<compared_cost> compared(const profiles& base, const profiles& change
     const std::vector<double> corrected = benjamini_hochberg(probabilities);
     for (std::size_t i = 0; i < tested.size(); ++i) out[tested[i]].p = corrected[i];
     return out;
+}
+
+// Memory by place, where each run has it. Where some have it and others have none, a note; where none has any, nobody
+// asked for it.
+void add_memory(comparison& to, const profiles& base, const profiles& changed) {
+    const auto has_memory = [](const run_profile& run) { return run.peak_bytes > 0; };
+    const auto count =
+        std::count_if(base.begin(), base.end(), has_memory) + std::count_if(changed.begin(), changed.end(), has_memory);
+    if (count == 0) return;
+    if (static_cast<std::size_t>(count) == base.size() + changed.size()) {
+        // Baselines of earlier versions have the peaks alone.
+        const auto has_places = [](const run_profile& run) { return !run.memory.empty(); };
+        if (std::all_of(base.begin(), base.end(), has_places) &&
+            std::all_of(changed.begin(), changed.end(), has_places)) {
+            to.memory = compared(base, changed, &run_profile::memory, false);
+        } else {
+            to.notes.emplace_back("what holds the memory is not compared: it is not known of every run");
+        }
+        return;
+    }
+    to.notes.emplace_back("memory is not compared: not every run has recorded allocations (--allocations on)");
 }
 
 // A finding is the same if it is of the same rule, and says the same.
@@ -230,7 +242,8 @@ std::vector<compared_run> figures_of_runs(const std::vector<run_profile>& runs, 
                                                              .steps = run.has_steps ? run.step_lengths_ns.size() : 0,
                                                              .step_ns = run.step_ns,
                                                              .gpu_sum_ns = run.gpu_sum_ns,
-                                                             .gpu_busy_ns = run.gpu_busy_ns});
+                                                             .gpu_busy_ns = run.gpu_busy_ns,
+                                                             .peak_bytes = run.peak_bytes});
         if (figure.steps >= fewest_steps) figure.at = mean_interval(run.step_lengths_ns, level);
     }
     return out;
@@ -307,7 +320,7 @@ comparison compare(const std::vector<run_profile>& base, const std::vector<run_p
     if (out.has_steps) {
         add_figure(out, "memory peak, median step", base, changed, &run_profile::median_peak_bytes, options);
     }
-    note_missing_memory(out, base, changed);
+    add_memory(out, base, changed);
     for (const bool are_new : {false, true}) {
         const std::vector<compared_run> runs = figures_of_runs(are_new ? changed : base, are_new);
         out.runs.insert(out.runs.end(), runs.begin(), runs.end());

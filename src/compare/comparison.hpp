@@ -44,15 +44,15 @@ struct waterfall {
     std::vector<waterfall_part> parts{};  // by the size of their change, largest first
 };
 
-// A range, module, kernel or line that is on one side or on both.
+// A range, module, kernel, line or place of memory that is on one side or on both.
 struct compared_cost {
     std::string name{};      // that of the second group, if it is there
     std::string old_name{};  // if it had another one
     name_match how = name_match::exact;
     bool is_in_base = false;
     bool is_in_new = false;
-    double base_ns = 0;  // of a step
-    double new_ns = 0;
+    double base_amount = 0;  // as in named_cost, the mean over the runs
+    double new_amount = 0;
     double base_count = 0;
     double new_count = 0;
     std::optional<double> p{};  // corrected for the table; none: it was not tested
@@ -77,6 +77,7 @@ struct compared_run {
     std::optional<interval> at{};  // of the mean, 95 %; none: of too few steps
     double gpu_sum_ns = 0;
     double gpu_busy_ns = 0;
+    double peak_bytes = 0;  // 0: no allocation was recorded
 };
 // Of a group, in its order.
 std::vector<compared_run> figures_of_runs(const std::vector<run_profile>& runs, bool are_new);
@@ -94,6 +95,7 @@ struct comparison {
     std::vector<compared_cost> modules{};
     std::vector<compared_cost> kernels{};
     std::vector<compared_cost> lines{};
+    std::vector<compared_cost> memory{};  // empty if not every run has its memory
     std::vector<compared_finding> findings{};  // those that went, came, and stayed
     std::vector<std::string> warnings{};       // why the sides cannot be held against one another
     std::vector<std::string> notes{};          // what could not be compared

@@ -29,7 +29,7 @@ bool is_named(const named_cost& cost, const std::string& name) {
 double sum_of(const std::vector<named_cost>& costs, const std::string& name) {
     double out = 0;
     for (const named_cost& cost : costs) {
-        if (is_named(cost, name)) out += cost.ns;
+        if (is_named(cost, name)) out += cost.amount;
     }
     return out;
 }

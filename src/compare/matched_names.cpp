@@ -30,7 +30,7 @@ public:
         }
         const auto sort = [](std::vector<std::size_t>& of, std::span<const named_cost> costs) {
             std::stable_sort(of.begin(), of.end(),
-                             [&](std::size_t a, std::size_t b) { return costs[a].ns > costs[b].ns; });
+                             [&](std::size_t a, std::size_t b) { return costs[a].amount > costs[b].amount; });
         };
         for (auto& [text, group] : groups) {
             sort(group.first, base_);

@@ -72,15 +72,15 @@ std::map<std::string, std::string> facts_of(const timeline& data) {
 // Costs by name, in the order in which names come.
 class cost_sums {
 public:
-    void add(const std::string& name, double ns, double count) {
+    void add(const std::string& name, double amount, double count) {
         const auto [at, is_new] = places_.try_emplace(name, costs_.size());
         if (is_new) costs_.push_back({.name = name});
-        costs_[at->second].ns += ns;
+        costs_[at->second].amount += amount;
         costs_[at->second].count += count;
     }
     std::vector<named_cost> divided_by(double steps) && {
         for (named_cost& cost : costs_) {
-            cost.ns /= steps;
+            cost.amount /= steps;
             cost.count /= steps;
         }
         return std::move(costs_);
@@ -168,6 +168,19 @@ std::vector<time_cell> cells_of(const step_table& of, double step_ns) {
     return out;
 }
 
+// What the fullest GPU held at the peak of its highest step. Layers that differ in a number are one place.
+std::vector<named_cost> memory_of(const memory_device& device) {
+    cost_sums out;
+    for (const memory_row& row : device.rows) {
+        if (row.at_peak <= 0) continue;  // what lost records leave unexplained may be negative
+        const std::string& place = row.module.empty() ? row.path : row.module;
+        std::string name(to_string(row.use));
+        if (!place.empty()) name += " of " + without_numbers(place);
+        out.add(name, static_cast<double>(row.at_peak), static_cast<double>(row.blocks_at_peak));
+    }
+    return std::move(out).divided_by(1);
+}
+
 void add_diagnosis(run_profile& out, const diagnosis& found) {
     out.is_diagnosed = found.steps != 0;
     for (const finding& each : found.findings) {
@@ -237,6 +250,7 @@ run_profile profile_of(const timeline& data, const std::string& file, const proj
     if (const memory_device* const device = fullest(memory); device != nullptr && !device->steps.empty()) {
         out.peak_bytes = static_cast<double>(device->steps[device->highest].peak);
         out.median_peak_bytes = static_cast<double>(device->steps[device->median].peak);
+        out.memory = memory_of(*device);
     }
     if (found != nullptr) add_diagnosis(out, *found);
     return out;
@@ -248,7 +262,7 @@ void add_scaled(std::vector<named_cost>& to, const std::vector<named_cost>& from
     for (const named_cost& cost : from) {
         auto known = std::find_if(to.begin(), to.end(), [&](const named_cost& one) { return one.name == cost.name; });
         if (known == to.end()) known = to.insert(to.end(), {.name = cost.name});
-        known->ns += scale * cost.ns;
+        known->amount += scale * cost.amount;
         known->count += scale * cost.count;
     }
 }
@@ -318,6 +332,7 @@ run_profile merged(std::vector<run_profile> processes) {
         if (one.peak_bytes > out.peak_bytes) {
             out.peak_bytes = one.peak_bytes;
             out.median_peak_bytes = one.median_peak_bytes;
+            out.memory = std::move(one.memory);
         }
         out.has_modules |= one.has_modules;
         out.is_diagnosed |= one.is_diagnosed;

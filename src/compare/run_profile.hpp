@@ -28,11 +28,11 @@ struct time_cell {
     bool is_same(const time_cell& other) const { return phase == other.phase && use == other.use; }
 };
 
-// Of a thing with a name: a range, a module, a kernel, a line.
+// Of a thing with a name: a range, a module, a kernel, a line; or a place at which memory was asked for.
 struct named_cost {
     std::string name{};
-    double ns = 0;     // of a step, on all GPUs
-    double count = 0;  // of a step: operations, or calls
+    double amount = 0;  // ns of a step, on all GPUs; or bytes at the peak of the highest step
+    double count = 0;   // of a step: operations, or calls; or blocks at that peak
 };
 
 struct kept_finding {
@@ -63,6 +63,7 @@ struct run_profile {
     std::vector<named_cost> modules{};  // GPU time by path
     std::vector<named_cost> kernels{};  // GPU time by name as C++ has it
     std::vector<named_cost> lines{};    // the host's time by "train.py:57, host code"
+    std::vector<named_cost> memory{};   // bytes by "activations of layer.#"; they add up to peak_bytes if no record was lost
     std::vector<kept_finding> findings{};
     bool has_modules = false;
     bool is_diagnosed = false;

@@ -24,6 +24,28 @@ std::size_t first_from(const std::vector<TEntity>& all, std::int64_t ns) {
 
 }  // namespace
 
+graph_part part_around(const timeline& data, std::int64_t start_ns, std::int64_t end_ns, bool is_first, bool is_last) {
+    const std::size_t first_call = first_from(data.api_calls, start_ns);
+    const std::size_t end_call = std::min(first_from(data.api_calls, end_ns) + calls_after, data.api_calls.size());
+    graph_part out{.first_call = static_cast<std::uint32_t>(first_call - std::min(first_call, calls_before)),
+                   .end_call = static_cast<std::uint32_t>(end_call)};
+    if (is_first) out.first_call = 0;
+    if (is_last) out.end_call = static_cast<std::uint32_t>(data.api_calls.size());
+    const std::int64_t from_ns =
+        out.first_call < data.api_calls.size() ? std::min(data.api_calls[out.first_call].start_ns, start_ns) : start_ns;
+    std::size_t first_op = is_first ? 0 : first_from(data.ops, from_ns);
+    std::size_t end_op = is_last ? data.ops.size() : first_from(data.ops, end_ns);
+    for (std::uint32_t call = out.first_call; call < out.end_call; ++call) {
+        for (const std::uint32_t op : ops_of(data, data.api_calls[call])) {
+            first_op = std::min<std::size_t>(first_op, op);
+            end_op = std::max<std::size_t>(end_op, op + std::size_t{1});
+        }
+    }
+    out.first_op = static_cast<std::uint32_t>(first_op);
+    out.end_op = static_cast<std::uint32_t>(end_op);
+    return out;
+}
+
 examined_steps::examined_steps(const timeline& data, const attribution& att, std::string_view step_function,
                                const whole_steps* given)
     : steps(given != nullptr ? *given : steps_that_count(data, att, !step_function.empty())),
@@ -70,34 +92,10 @@ void examined_steps::divide() {
         const bool is_full = passed * count >= (parts_.size() + 1) * records && i + 1 - first >= least_steps_of_part &&
                              joined_.size() - i > least_steps_of_part;
         if (!is_full && !is_last) continue;
-        parts_.push_back({part_around(joined_[first].start_ns, joined_[i].end_ns, first == 0, is_last), first, i + 1});
+        parts_.push_back(
+            {part_around(data_, joined_[first].start_ns, joined_[i].end_ns, first == 0, is_last), first, i + 1});
         first = i + 1;
     }
-}
-
-// The part also has the calls just before it, whose work the GPU may still have queued, a few calls after it, and every
-// operation that its calls launched.
-graph_part examined_steps::part_around(std::int64_t start_ns, std::int64_t end_ns, bool is_first, bool is_last) const {
-    const std::size_t first_call = first_from(data_.api_calls, start_ns);
-    const std::size_t end_call = std::min(first_from(data_.api_calls, end_ns) + calls_after, data_.api_calls.size());
-    graph_part out{.first_call = static_cast<std::uint32_t>(first_call - std::min(first_call, calls_before)),
-                   .end_call = static_cast<std::uint32_t>(end_call)};
-    if (is_first) out.first_call = 0;
-    if (is_last) out.end_call = static_cast<std::uint32_t>(data_.api_calls.size());
-    const std::int64_t from_ns = out.first_call < data_.api_calls.size()
-                                     ? std::min(data_.api_calls[out.first_call].start_ns, start_ns)
-                                     : start_ns;
-    std::size_t first_op = is_first ? 0 : first_from(data_.ops, from_ns);
-    std::size_t end_op = is_last ? data_.ops.size() : first_from(data_.ops, end_ns);
-    for (std::uint32_t call = out.first_call; call < out.end_call; ++call) {
-        for (const std::uint32_t op : ops_of(data_, data_.api_calls[call])) {
-            first_op = std::min<std::size_t>(first_op, op);
-            end_op = std::max<std::size_t>(end_op, op + std::size_t{1});
-        }
-    }
-    out.first_op = static_cast<std::uint32_t>(first_op);
-    out.end_op = static_cast<std::uint32_t>(end_op);
-    return out;
 }
 
 }  // namespace prof

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,11 @@
 #include "timeline/timeline.hpp"
 
 namespace prof {
+
+// The part of a timeline around steps: their calls, those just before them, whose work the GPU may still have queued, a
+// few after them, and every operation that these launched. `is_first`, `is_last`: all that is before, and after them.
+graph_part part_around(const timeline& data, std::int64_t start_ns, std::int64_t end_ns, bool is_first = false,
+                       bool is_last = false);
 
 // At the edges of a part work is as it was recorded. So parts have many steps: 400,000 calls and operations, and at
 // least 16 steps. Without steps there is one part, with all of the timeline.
@@ -44,7 +50,6 @@ private:
         std::size_t end_step = 0;
     };
     void divide();
-    graph_part part_around(std::int64_t start_ns, std::int64_t end_ns, bool is_first, bool is_last) const;
 
     const timeline& data_;
     const attribution& att_;

@@ -84,6 +84,7 @@ private:
     }
 
     void measure_steps() {
+        const bool has_reserve = !data_.is_memory_of_cuda;  // an allocator that keeps memory
         std::size_t at = 0;
         const memory_event* before = nullptr;  // the latest event
         std::uint32_t before_index = npos;
@@ -93,7 +94,8 @@ private:
         };
         for (const whole_step& step : steps_) {
             for (; at < events_.size() && event(events_[at]).time_ns < step.start_ns; ++at) take(events_[at]);
-            memory_step of{.number = step.number, .start_ns = step.start_ns, .peak_ns = step.start_ns};
+            memory_step of{
+                .number = step.number, .start_ns = step.start_ns, .end_ns = step.end_ns, .peak_ns = step.start_ns};
             std::uint32_t peak = before_index;
             const std::uint64_t begin = before == nullptr ? out_.before : before->allocated;
             of.peak = begin;
@@ -104,11 +106,13 @@ private:
                     of.churn += each.bytes;
                     ++of.births;
                 }
-                if (each.has_totals && before != nullptr && each.reserved > before->reserved) {
+                if (has_reserve && each.has_totals && before != nullptr && each.reserved > before->reserved) {
                     ++of.segments;
                     of.segment_bytes += each.reserved - before->reserved;
                 }
-                if (each.has_totals && before != nullptr && each.reserved < before->reserved) ++out_.given_back;
+                if (has_reserve && each.has_totals && before != nullptr && each.reserved < before->reserved) {
+                    ++out_.given_back;
+                }
                 of.reserved = std::max(of.reserved, each.reserved);
                 if (each.has_totals && (each.allocated > of.peak || peak == npos)) {
                     of.peak = each.allocated;
@@ -118,6 +122,7 @@ private:
                 if (each.has_totals) take(events_[at]);
             }
             of.growth = static_cast<std::int64_t>((before == nullptr ? begin : before->allocated) - begin);
+            of.peak_event = peak;
             if (peak != npos) {
                 of.peak_path = places_.exact_path(event(peak));
                 of.peak_module = places_.module_of(event(peak));
@@ -409,7 +414,7 @@ private:
 // A retry: between two reports of a thread's it got memory of the driver, gave some back, and got some again.
 void count_retries(const timeline& data, const memory_options& options, const std::vector<whole_step>& steps,
                    memory_summary& out) {
-    if (!options.call_kind) return;
+    if (!options.call_kind || data.is_memory_of_cuda) return;
     struct thread_state {
         bool has_asked = false;
         bool has_freed = false;
@@ -453,7 +458,7 @@ const memory_device* fullest(const memory_summary& of) noexcept {
 }
 
 memory_summary measure_memory(const timeline& data, const attribution& att, const memory_options& options) {
-    memory_summary out{.events = data.memory.size()};
+    memory_summary out{.is_of_cuda = data.is_memory_of_cuda, .events = data.memory.size()};
     if (data.memory.empty()) return out;
     const bool has_function = !options.step_function.empty();
     const whole_steps all = find_whole_steps(data, att, has_function);

@@ -61,7 +61,9 @@ struct memory_line {
 struct memory_step {
     std::uint64_t number = 0;
     std::int64_t start_ns = 0;
-    std::int64_t peak_ns = 0;  // when
+    std::int64_t end_ns = 0;
+    std::int64_t peak_ns = 0;         // when
+    std::uint32_t peak_event = npos;  // the event after which it was: index into timeline::memory; npos: none was
     std::uint64_t peak = 0;
     std::uint64_t reserved = 0;  // the most in the step
     std::string peak_path{};     // the ranges of the allocation that made it
@@ -124,6 +126,7 @@ struct memory_device {
 
 struct memory_summary {
     std::vector<memory_device> devices{};  // those with memory events
+    bool is_of_cuda = false;  // no allocator reported: what calls of CUDA had (timeline::is_memory_of_cuda)
     bool has_modules = false;
     bool has_lines = false;  // of at least one block the line is known
     std::uint64_t events = 0;

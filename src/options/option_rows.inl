@@ -89,8 +89,9 @@ PROF_OPTION(
 PROF_OPTION(
     allocations, bool, false, on_or_off{},
     {.value_name = "on|off",
-     .help = "on: each block of GPU memory that PyTorch's caching allocator gives out is recorded, so that `prof "
-             "report --report memory` says what held memory at a step's peak (default: off)"})
+     .help = "on: each block of GPU memory that PyTorch's caching allocator gives out, and each piece that a call of "
+             "CUDA has, is recorded, so that `prof report --report memory` says what held memory at a step's peak "
+             "(default: off)"})
 // Parts of paths, with colons between.
 PROF_OPTION(library_code, std::string, "/site-packages/:/dist-packages/:/lib/python3.:/lib64/python3.:/torchinductor_",
             nonempty_text{},

@@ -26,6 +26,7 @@ namespace prof {
 namespace {
 
 constexpr std::int64_t stream_gap_ns = 20'000;         // between two operations that follow each other in a stream
+constexpr std::int64_t most_gap_ns = 1'000'000'000;    // likewise, where other kernels hold the second one up
 constexpr std::int64_t least_launch_gain_ns = 10'000;  // what holds the GPU up by less is not kept
 constexpr std::size_t most_places = 64;
 constexpr std::size_t most_unended = 16'384;  // calls, the latest
@@ -437,10 +438,11 @@ private:
             is.ready_ns = out_.local_ns(is.begin_ns);
             if (!is_first) {
                 const rank_collective& before = out_.collectives[last->second];
-                if (is.begin_ns >= before.end_ns && is.begin_ns - before.end_ns <= stream_gap_ns) {
+                const readiness ready = readiness_of(found_[i].op, is);
+                if (is_held_up(is, before, ready)) {
                     is.after = last->second;
                     is.gap_ns = static_cast<std::uint32_t>(is.begin_ns - before.end_ns);
-                    is.ready_ns = std::min(is.ready_ns, ready_behind(found_[i].op, is));
+                    is.ready_ns = std::min(is.ready_ns, out_.local_ns(ready.at_ns));
                 }
                 last->second = i;
             }
@@ -555,18 +557,34 @@ private:
         }
     }
 
-    // In local time, when a collective that was held up by the one before it in the stream could have begun: when the
-    // kernels that it waits for ended, or, if no event says it, when it was launched.
-    std::int64_t ready_behind(std::uint32_t op, const rank_collective& is) const {
+    // When a collective could have begun, were it alone in its stream: when the kernels that it waits for ended, or, if
+    // no event says it, when it was launched.
+    struct readiness {
+        std::int64_t at_ns = 0;
+        bool is_by_event = false;
+    };
+    readiness readiness_of(std::uint32_t op, const rank_collective& is) const {
         std::int64_t at_ns = INT64_MIN;
+        bool is_by_event = false;
         const auto first = std::lower_bound(data_.stream_waits.begin(), data_.stream_waits.end(), op,
                                             [](const stream_wait& wait, std::uint32_t of) { return wait.op < of; });
         for (auto wait = first; wait != data_.stream_waits.end() && wait->op == op; ++wait) {
-            if (wait->waits_for < data_.ops.size()) at_ns = std::max(at_ns, data_.ops[wait->waits_for].end_ns);
+            if (wait->waits_for >= data_.ops.size()) continue;
+            at_ns = std::max(at_ns, data_.ops[wait->waits_for].end_ns);
+            is_by_event = true;
         }
         const std::uint32_t launch = data_.ops[op].launch;
         if (launch != npos) at_ns = std::max(at_ns, data_.api_calls[launch].start_ns);
-        return at_ns == INT64_MIN ? is.ready_ns : out_.local_ns(std::min(at_ns, is.begin_ns));
+        return {at_ns == INT64_MIN ? is.begin_ns : std::min(at_ns, is.begin_ns), is_by_event};
+    }
+
+    // Whether a collective began when the one before it in its stream had ended: at once, or later where all else that
+    // it waits for was there before that end. Then a GPU whose multiprocessors are taken by other kernels begins it
+    // some 100 us later.
+    static bool is_held_up(const rank_collective& is, const rank_collective& before, const readiness& ready) {
+        const std::int64_t gap_ns = is.begin_ns - before.end_ns;
+        if (gap_ns < 0 || gap_ns > most_gap_ns) return false;
+        return gap_ns <= stream_gap_ns || (ready.is_by_event && ready.at_ns < before.end_ns);
     }
 
     std::uint32_t range_of(std::uint32_t index) const {

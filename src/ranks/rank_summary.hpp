@@ -65,7 +65,7 @@ struct rank_collective {
     std::uint32_t communicator = 0;  // index into rank_summary::communicators
     std::uint32_t step = UINT32_MAX;
     std::uint32_t place = 0;           // index into rank_summary::places
-    std::uint32_t after = UINT32_MAX;  // the one before it in its stream, if it began as soon as that ended
+    std::uint32_t after = UINT32_MAX;  // the one before it in its stream, if that held it up
     std::uint32_t gap_ns = 0;          // between these two
     std::uint32_t members = 0;         // as its communicator has them; 0: not known
     std::uint32_t op = 0;              // index into timeline::ops of its capture

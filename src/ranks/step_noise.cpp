@@ -118,6 +118,17 @@ double step_noise::step_bound_ns(double tries, double probability) const {
     return std::max(normal, tail_begin_ns_ + tail_scale_ns_ * std::log(std::max(tries / 4, 1.0) / probability));
 }
 
+double step_noise::repeated_bound_ns(std::size_t times, std::size_t steps, double ranks, double probability) const {
+    const auto count = static_cast<double>(steps);
+    if (times <= 1) return step_bound_ns(ranks * count, probability);
+    const auto k = static_cast<double>(times);
+    // So many of independent steps exceed a bound, that one exceeds with probability p, in at most C(steps, k) p^k of
+    // all cases. Steps that follow each other are not independent, and count once. The sum of 1 / (k (k - 1)) is 1.
+    const double choices = std::lgamma(count + 1) - std::lgamma(k + 1) - std::lgamma(count - k + 1);
+    const double log_of_one = (std::log(probability / (ranks * k * (k - 1))) - choices) / k;
+    return step_bound_ns(std::exp(-log_of_one), 1);
+}
+
 double step_noise::error_ns(double spread_ns) const {
     if (steps_ < 2) return NAN;
     const double of_noise = of_middle_mean * deviation_ns_ * std::sqrt(usual_longer_);

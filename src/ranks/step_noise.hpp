@@ -20,6 +20,9 @@ public:
     double usual_bound_ns(double tries, double probability) const;
     // Of one step's excess beyond the rank's usual one.
     double step_bound_ns(double tries, double probability) const;
+    // What the steps of one of `ranks` exceed by chance so many times, with others between, of `steps` steps: with the
+    // probability of `probability` once, and as much for all larger numbers of times together.
+    double repeated_bound_ns(std::size_t times, std::size_t steps, double ranks, double probability) const;
     // 95 % of a mean over the steps, of which each spreads by the noise and by `spread_ns` besides; NaN: of one step.
     double error_ns(double spread_ns) const;
     std::size_t steps() const noexcept { return steps_; }

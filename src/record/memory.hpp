@@ -27,10 +27,29 @@ struct memory_change {
     bool is_freed = false;
 };
 
-// A device of any kind, in a record's `domain`: PyTorch's number of the kind (1: CUDA), and the index.
+// A device of any kind, in a record's `domain`: PyTorch's number of the kind (1: CUDA), and the index. From own_memory
+// on the kind is one of CUDA's own memory, cuda_memory_kind, of which it is not the allocator that reports: the bytes
+// are whole, no totals follow, and of a block that comes back they are 0.
 constexpr std::uint16_t packed_device(std::uint8_t kind, std::uint8_t index) noexcept {
     return static_cast<std::uint16_t>(kind << 8 | index);
 }
+
+enum class cuda_memory_kind : std::uint8_t {
+    device = 0x80,      // cudaMalloc
+    pool = 0x81,        // cudaMallocAsync, of a pool of CUDA's
+    managed = 0x82,     // cudaMallocManaged
+    physical = 0x83,    // cuMemCreate: value is its handle
+    pinned = 0x84,      // of the host: cudaMallocHost
+    registered = 0x85,  // of the program's own memory: cudaHostRegister
+    freed = 0x86,       // by an address alone: any of these but `physical`
+};
+inline constexpr std::uint8_t own_memory = 0x80;
+constexpr bool is_own_memory(std::uint16_t device) noexcept { return device >> 8 >= own_memory; }
+constexpr cuda_memory_kind own_memory_kind(std::uint16_t device) noexcept {
+    return static_cast<cuda_memory_kind>(device >> 8);
+}
+// Whether it is memory of a GPU.
+constexpr bool is_of_gpu(cuda_memory_kind kind) noexcept { return kind < cuda_memory_kind::pinned; }
 
 constexpr bool fits_in_units(std::uint64_t bytes) noexcept {
     return bytes % memory_unit == 0 && bytes / memory_unit <= std::numeric_limits<std::uint32_t>::max();
@@ -43,6 +62,14 @@ constexpr std::uint32_t low_half(std::uint64_t value) noexcept { return static_c
 constexpr std::uint32_t high_half(std::uint64_t value) noexcept { return static_cast<std::uint32_t>(value >> 32); }
 constexpr std::uint64_t whole(std::uint32_t low, std::uint32_t high) noexcept {
     return std::uint64_t{high} << 32 | low;
+}
+
+// Fills a record of CUDA's own memory that has its kind, device and time.
+constexpr void pack_own(record& out, std::uint64_t address, std::uint64_t bytes, bool is_freed) noexcept {
+    out.value = address;
+    out.name = low_half(bytes);
+    out.color = high_half(bytes);
+    out.flags = static_cast<std::uint8_t>((is_freed ? memory_is_freed : 0) | memory_totals_follow);
 }
 
 // Fills a record that has its kind, device and time.

@@ -50,7 +50,7 @@ enum class record_kind : std::uint8_t {
     collective_launch = 21,  // the kernel of a group's operations is launched next: value = the group's number
     collective_work = 22,    // an operation was enqueued: value = its sequence, name = its call's number, color = peer,
                              // category = packed_work, flags = collective_flags
-    // PyTorch's caching allocator (record/memory.hpp). domain = the device, in all three:
+    // PyTorch's caching allocator, and CUDA's own memory (record/memory.hpp). domain = the device, in all three:
     memory_block = 23,   // a block was given to the program or came back: value = its address, name = its bytes, color
                          // and category = bytes allocated and reserved afterwards, in units of 512; flags =
                          // memory_flags, by which name and color may be the low and high half of the bytes themselves
@@ -115,6 +115,7 @@ enum class stack_role : std::uint8_t {
     // Of the block that the memory_block before it gives to the program, or the request of the out_of_memory before it.
     // value: that record's
     birth = 3,
+    caller = 4,  // likewise of CUDA's own memory: one frame, of the library or program that called CUDA
 };
 // In the same flags: the code counts as a library's, and not as the program's own.
 inline constexpr std::uint8_t library_line = 0x80;

@@ -227,19 +227,110 @@ std::string state_of(const compared_cost& of) {
     return of.is_changed() ? "changed" : "";
 }
 
-// The rows that changed most, without those that did not change as far as is shown.
-shown_rows most_changed(const table& whole, const shown_limits& limits) {
-    constexpr double decimals = 1000;
-    const double quantum_ns = unit_of_step(whole.step_ns.value_or(1)).ns / decimals;
+table_cell share_of_change(const compared_cost& of) {
+    if (of.base_amount > 0 && of.is_in_new) return of.new_amount / of.base_amount - 1;
+    return {};
+}
+
+// The rows that changed most, without those that changed by less than the quantum.
+shown_rows changed_by(double quantum, const table& whole, const shown_limits& limits) {
     shown_rows out;
     for (const table_row& row : whole.rows) {
         if (out.rows.size() == limits.rows) break;
-        if (std::abs(static_cast<double>(std::get<std::int64_t>(row[3].value))) >= quantum_ns) out.rows.push_back(row);
+        if (std::abs(static_cast<double>(std::get<std::int64_t>(row[3].value))) >= quantum) out.rows.push_back(row);
     }
     if (out.rows.empty()) out.instead = "no change";
     if (const std::size_t rest = whole.rows.size() - out.rows.size(); rest != 0 && !out.rows.empty()) {
         out.notes.push_back(fmt::format("{} more rows changed less, or not at all; --rows all shows more", rest));
     }
+    return out;
+}
+
+// As far as is shown of a time.
+shown_rows most_changed(const table& whole, const shown_limits& limits) {
+    constexpr double decimals = 1000;
+    return changed_by(unit_of_step(whole.step_ns.value_or(1)).ns / decimals, whole, limits);
+}
+
+shown_rows most_changed_bytes(const table& whole, const shown_limits& limits) {
+    constexpr double share = 1e-4;  // of the peak
+    const auto peak = [&](std::size_t column) {
+        return whole.sums.empty() ? 0.0
+                                  : static_cast<double>(std::get<std::int64_t>(whole.sums.front()[column].value));
+    };
+    shown_rows out = changed_by(std::max(1.0, share * std::max(peak(1), peak(2))), whole, limits);
+    if (out.rows.empty()) return out;
+    const std::size_t rest = whole.rows.size() - out.rows.size();
+    out.notes.clear();
+    if (rest != 0) {
+        table_row others(whole.columns.size(), blank_cell());
+        others[0] = fmt::format("… {} more", rest);
+        for (std::size_t column = 1; column <= 3; ++column) {
+            std::int64_t sum = 0;
+            for (const table_row& row : whole.rows) sum += std::get<std::int64_t>(row[column].value);
+            for (const table_row& row : out.rows) sum -= std::get<std::int64_t>(row[column].value);
+            others[column] = sum;
+        }
+        out.rows.push_back(std::move(others));
+    }
+    out.sums = whole.sums;
+    return out;
+}
+
+// What the fullest GPU held at the peak of the highest step, a mean over the runs.
+table memory_table(const comparison& of) {
+    table out{"diff_memory",
+              "Memory at the peak, what changed most",
+              {{.key = "name", .title = "what", .is_key = true},
+               {"base_bytes", "base", quantity::bytes},
+               {"new_bytes", "new", quantity::bytes},
+               {"change_bytes", "change", quantity::change_bytes},
+               {"change", "%", quantity::change_share, 2},
+               {"base_blocks", "base blocks", quantity::mean_count, 3},
+               {"new_blocks", "new blocks", quantity::mean_count, 3},
+               {"p", "", quantity::number},
+               {"state", "", quantity::text},
+               {"", "remark", quantity::text, 1}},
+              {},
+              {}};
+    out.shows_if_empty = false;
+    out.shorten = most_changed_bytes;
+    if (of.memory.empty()) return out;
+    const auto add = [&](std::vector<table_row>& to, const std::string& name, std::int64_t base, std::int64_t changed) {
+        to.push_back({name, base, changed, changed - base});
+        to.back().resize(out.columns.size(), blank_cell());
+        return &to.back();
+    };
+    std::int64_t base_sum = 0;
+    std::int64_t new_sum = 0;
+    for (const compared_cost& cost : of.memory) {
+        const std::int64_t base = std::llround(cost.base_amount);
+        const std::int64_t changed = std::llround(cost.new_amount);
+        const std::string state = state_of(cost);
+        table_row& row = *add(out.rows, cost.name, base, changed);
+        row[4] = share_of_change(cost);
+        row[5] = cost.base_count;
+        row[6] = cost.new_count;
+        row[7] = or_none(cost.p);
+        row[8] = state;
+        if (!state.empty()) row[9] = state;
+        base_sum += base;
+        new_sum += changed;
+    }
+    const auto peak = std::find_if(of.figures.begin(), of.figures.end(),
+                                   [](const compared_figure& figure) { return figure.is_memory; });
+    if (peak != of.figures.end()) {
+        const std::int64_t base_rest = std::llround(peak->judged.base) - base_sum;
+        const std::int64_t new_rest = std::llround(peak->judged.changed) - new_sum;
+        // Each row is rounded to a byte.
+        const auto rounding = static_cast<std::int64_t>(out.rows.size());
+        if (std::abs(base_rest) > rounding || std::abs(new_rest) > rounding) {
+            add(out.rows, "not known, since records were lost", base_rest, new_rest);
+            base_sum += base_rest;
+            new_sum += new_rest;
+        }
+    }
+    add(out.sums, "memory peak", base_sum, new_sum);
     return out;
 }
 
@@ -261,11 +352,11 @@ table costs_table(const comparison& of, const char* report, const char* heading,
               {},
               {}};
     for (const compared_cost& cost : costs) {
-        const std::int64_t base_ns = std::llround(cost.base_ns);
-        const std::int64_t new_ns = std::llround(cost.new_ns);
+        const std::int64_t base_ns = std::llround(cost.base_amount);
+        const std::int64_t new_ns = std::llround(cost.new_amount);
         const std::string state = state_of(cost);
         table_row row = {cost.name, base_ns, new_ns, new_ns - base_ns};
-        row.push_back(cost.base_ns > 0 && cost.is_in_new ? table_cell(cost.new_ns / cost.base_ns - 1) : table_cell());
+        row.push_back(share_of_change(cost));
         row.emplace_back(cost.base_count);
         row.emplace_back(cost.new_count);
         row.push_back(or_none(cost.p));
@@ -385,6 +476,7 @@ report_document comparison_document(const comparison& of, const comparison_names
                                               "kernel", of.kernels, "launches")));
     out.parts.push_back(part_with(costs_table(
         of, "diff_lines", "The host's time by line and cause that changed most, a step", "line", of.lines, "times")));
+    out.parts.push_back(part_with(memory_table(of)));
     out.parts.push_back(part_with(findings_table_of(of)));
     table runs = runs_table("diff_runs", of.runs, true);
     if (of.is_pair()) runs.instead = "one on each side";

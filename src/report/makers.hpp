@@ -48,9 +48,12 @@ table cuda_kern_exec_sum(const report_input& input);
 table counters_report(const report_input& input);
 // memory_report.cpp
 report_part memory_report(const report_input& input);
+report_part cuda_memory_report(const report_input& input);
+report_part jax_memory_report(const report_input& input);
 report_part memory_lines_report(const report_input& input);
 report_part memory_steps_report(const report_input& input);
 report_part memory_findings_report(const report_input& input);
+report_part memory_checkpoints_report(const report_input& input);
 // functions_report.cpp
 table functions_report(const report_input& input);
 // compilations.cpp

@@ -11,6 +11,8 @@
 
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "record/memory.hpp"
+#include "report/jax_memory.hpp"
 #include "report/projected_timeline.hpp"
 
 namespace prof {
@@ -99,7 +101,7 @@ std::pair<const memory_device*, const memory_failure*> last_failure(const memory
     return out;
 }
 
-void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
+void add_growth(const memory_device& of, bool is_of_cuda, std::vector<memory_finding>& out) {
     for (const memory_row& row : of.rows) {
         if (row.growth <= 0) continue;
         out.push_back(
@@ -113,8 +115,9 @@ void add_growth(const memory_device& of, std::vector<memory_finding>& out) {
              .module = row.module,
              .line = row.growth_line,
              .code = row.growth_code,
-             .advice = "a tensor is kept from step to step there, as by a list of losses: keep "
-                       "loss.item() or loss.detach(), and drop what is not needed"});
+             .advice = is_of_cuda ? "give it back, or have it once and use it again in each step"
+                                  : "a tensor is kept from step to step there, as by a list of losses: keep "
+                                    "loss.item() or loss.detach(), and drop what is not needed"});
     }
 }
 
@@ -185,15 +188,54 @@ void add_retries(const memory_device& of, std::vector<memory_finding>& out) {
 
 }  // namespace
 
-memory_summary memory_of(const report_input& input) {
+namespace {
+
+// Calls what(data, att, options) with what reports on memory are of.
+template <typename TWhat>
+void with_subject(const report_input& input, TWhat&& what) {
     const projected_timeline shown(input);
     const std::optional<step_time_subject> of = step_time_of(shown, input);
-    if (!of || of->data.memory.empty()) return {};
+    if (!of) return;
     memory_options options{.step_function = of->step_function, .scope = of->scope, .original = &of->original};
     if (input.call_name) {
         options.call_kind = [&input](const timeline_api_call& call) { return call_kind(input.call_name, call); };
     }
-    return measure_memory(of->data, of->att, options);
+    what(of->data, of->att, options);
+}
+
+}  // namespace
+
+memory_summary memory_of(const report_input& input) {
+    memory_summary out;
+    with_subject(input, [&](const timeline& data, const attribution& att, const memory_options& options) {
+        if (!data.memory.empty()) out = measure_memory(data, att, options);
+    });
+    return out;
+}
+
+std::vector<cuda_memory_row> cuda_memory_of(const report_input& input, const memory_summary& of) {
+    std::vector<cuda_memory_row> out;
+    with_subject(input, [&](const timeline& data, const attribution& att, const memory_options& options) {
+        out = cuda_memory_rows(data, att, options, of);
+    });
+    return out;
+}
+
+std::string known_outside_text(const std::vector<cuda_memory_row>& rows, std::uint32_t device) {
+    std::map<std::string, std::uint64_t> by_caller;
+    for (const cuda_memory_row& row : rows) {
+        if (row.device != device || !is_of_gpu(row.kind) || row.is_of_allocator || row.at_peak == 0) continue;
+        by_caller[row.caller.empty() ? "callers that are not known" : row.caller] += row.at_peak;
+    }
+    std::vector<std::pair<std::uint64_t, std::string>> order;
+    for (const auto& [caller, bytes] : by_caller) order.emplace_back(bytes, caller);
+    std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::string out;
+    for (std::size_t i = 0; i < order.size() && i < most_places; ++i) {
+        out += fmt::format("{}{} by {}", i == 0 ? "" : ", ", bytes_text(order[i].first), order[i].second);
+    }
+    if (order.size() > most_places) out += fmt::format(", {} more", order.size() - most_places);
+    return out;
 }
 
 std::string peak_text(const memory_summary& of) {
@@ -218,7 +260,7 @@ std::string failure_text(const memory_summary& of) {
     std::string out = fmt::format("out of GPU memory in {}: {} were asked for, with {} allocated",
                                   with_line(place_text(failure->path, failure->module), failure->line, failure->code),
                                   bytes_text(failure->asked), bytes_text(failure->allocated));
-    out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
+    if (!of.is_of_cuda) out += fmt::format(" and {} reserved", bytes_text(failure->reserved));
     if (device->limit) out += fmt::format(", of a GPU with {}", bytes_text(*device->limit));
     if (device->outside && device->outside->at_failure) {
         const std::uint64_t elsewhere = *device->outside->at_failure;
@@ -241,49 +283,97 @@ std::string end_text(const memory_summary& of) {
         if (device == nullptr || each.end_allocated > device->end_allocated) device = &each;
     }
     if (device == nullptr || device->end_allocated == 0) return {};
-    return fmt::format("at its end {} of GPU memory{} were allocated and {} reserved: {}: {} (--report memory has all)",
-                       bytes_text(device->end_allocated), limit_text(*device), bytes_text(device->end_reserved),
+    const std::string reserved =
+        of.is_of_cuda ? std::string() : fmt::format(" and {} reserved", bytes_text(device->end_reserved));
+    return fmt::format("at its end {} of GPU memory{} were allocated{}: {}: {} (--report memory has all)",
+                       bytes_text(device->end_allocated), limit_text(*device), reserved,
                        uses_text(*device, &memory_row::at_end), holders_text(*device, &memory_row::at_end));
 }
 
 // "found nothing" and "could not look" are two sentences.
 std::string no_allocation_text(const timeline& data) {
     if (data.property("allocations") != "on") return "no allocation was recorded: `prof run --allocations on` does";
+    const bool saw_calls = data.property("cuda_memory") == "on";  // older captures did not
     if (data.property("allocator") == "pytorch") {
-        return "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or chose "
-               "cudaMallocAsync, which does not report";
+        return saw_calls ? "PyTorch's allocator was observed, and gave out no memory; nor had a call of CUDA any"
+                         : "PyTorch's allocator was observed, and gave out no memory: the program does not use it, or "
+                           "chose cudaMallocAsync, which does not report";
     }
-    return "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA began";
+    return std::string(
+               "no allocation was recorded: PyTorch's caching allocator was not in the program when CUDA "
+               "began") +
+           (saw_calls ? ", and no call of CUDA had memory since" : "");
 }
 
 bool is_killed(const timeline& data) {
     return data.quality.died || (!data.quality.ended && data.quality.process == process_state::gone);
 }
 
-void add_failure(const memory_device& of, std::vector<memory_finding>& out) {
-    if (of.failures.empty()) return;
-    const memory_failure& last = of.failures.back();
-    out.push_back({.device = of.device,
-                   .rule = "out_of_memory",
-                   .title = fmt::format("memory ran out in {}: {} were asked for, with {} reserved",
-                                        with_line(place_text(last.path, last.module), last.line, last.code),
-                                        bytes_text(last.asked), bytes_text(last.reserved)),
-                   .bytes = static_cast<double>(last.asked),
-                   .path = last.path,
-                   .module = last.module,
-                   .line = last.line,
-                   .code = last.code,
-                   .advice = "a smaller batch, or checkpointing of what holds most (--report memory)"});
+namespace {
+
+// Of the modules that would save about as much as the one that saves most, the one that costs least; null: none would
+// save a tenth of the peak.
+const checkpoint_advice* best_checkpoint(const memory_device& of, const checkpoint_answer& checkpoints) {
+    constexpr double least = 0.1;   // of the peak
+    constexpr double nearly = 0.9;  // of the most
+    const checkpoint_advice* best = nullptr;
+    std::uint64_t most = 0;
+    for (const checkpoint_advice& each : checkpoints.modules) {
+        if (each.device == of.device) most = std::max(most, each.saving);
+    }
+    for (const checkpoint_advice& each : checkpoints.modules) {
+        if (each.device != of.device || static_cast<double>(each.saving) < nearly * static_cast<double>(most)) continue;
+        if (best == nullptr || each.cost_ns < best->cost_ns) best = &each;
+    }
+    const bool is_much =
+        best != nullptr && static_cast<double>(best->saving) >= least * static_cast<double>(peak_of(of));
+    return is_much ? best : nullptr;
 }
 
-std::vector<memory_finding> memory_findings(const memory_summary& of) {
+void add_checkpoint(const memory_device& of, const checkpoint_answer& checkpoints, std::vector<memory_finding>& out) {
+    const checkpoint_advice* const best = best_checkpoint(of, checkpoints);
+    if (best == nullptr) return;
+    out.push_back({.device = of.device,
+                   .rule = "memory_checkpoint",
+                   .title = checkpoint_text(*best),
+                   .bytes = static_cast<double>(best->saving),
+                   .module = best->module,
+                   .advice = "torch.utils.checkpoint.checkpoint(module, x, use_reentrant=False) where it is called, if "
+                             "memory is short or a larger batch is worth it (--report memory_checkpoints has others)"});
+}
+
+void add_failure(const memory_device& of, bool is_of_cuda, const checkpoint_answer& checkpoints,
+                 std::vector<memory_finding>& out) {
+    if (of.failures.empty()) return;
+    const memory_failure& last = of.failures.back();
+    const checkpoint_advice* const best = best_checkpoint(of, checkpoints);
+    out.push_back(
+        {.device = of.device,
+         .rule = "out_of_memory",
+         .title = fmt::format("memory ran out in {}: {} were asked for, with {} {}",
+                              with_line(place_text(last.path, last.module), last.line, last.code),
+                              bytes_text(last.asked), bytes_text(last.reserved), is_of_cuda ? "allocated" : "reserved"),
+         .bytes = static_cast<double>(last.asked),
+         .path = last.path,
+         .module = last.module,
+         .line = last.line,
+         .code = last.code,
+         .advice = best == nullptr ? "a smaller batch, or checkpointing of what holds most (--report memory)"
+                                   : "a smaller batch, or checkpointing of " + best->module});
+}
+
+}  // namespace
+
+std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints) {
     std::vector<memory_finding> out;
     for (const memory_device& device : of.devices) {
-        add_failure(device, out);
-        add_growth(device, out);
+        add_failure(device, of.is_of_cuda, checkpoints, out);
+        add_growth(device, of.is_of_cuda, out);
+        if (of.is_of_cuda) continue;
         add_fragmentation(device, out);
         add_segments(device, out);
         add_retries(device, out);
+        add_checkpoint(device, checkpoints, out);
     }
     return out;
 }
@@ -298,8 +388,11 @@ void add_memory(report_document& document, const report_input& input) {
                                         [](const memory_event& each) { return each.kind == memory_kind::failed; });
     if (!has_answer && !has_failed && !is_killed(input.data)) return;  // as reports that programs ask for one by one
     const memory_summary found = memory_of(input);
+    // JAX's allocator has most of a GPU in one piece, which says nothing of the program.
+    std::string peak = found.is_of_cuda ? jax_peak_text(jax_memory_of(input.data)) : std::string();
+    if (peak.empty()) peak = peak_text(found);
     for (report_part& part : document.parts) {
-        if (auto* const answer = block_in<answer_block>(part)) answer->memory = peak_text(found);
+        if (auto* const answer = block_in<answer_block>(part)) answer->memory = peak;
     }
     if (const std::string failure = failure_text(found); !failure.empty()) {
         document.capture.warnings.insert(document.capture.warnings.begin(), failure);

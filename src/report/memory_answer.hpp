@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "memory/cuda_memory_rows.hpp"
 #include "memory/memory_summary.hpp"
+#include "report/checkpoint_advice.hpp"
 #include "report/report_document.hpp"
 #include "report/report_input.hpp"
 
@@ -15,6 +17,11 @@ namespace prof {
 
 // Of the steps that the reports are of. Linear in the memory events.
 memory_summary memory_of(const report_input& input);
+// CUDA's own memory, of the same steps. `of`: memory_of(input).
+std::vector<cuda_memory_row> cuda_memory_of(const report_input& input, const memory_summary& of);
+// "512.00 MB by libnccl.so.2, 33.55 MB by libcublas.so.12": what libraries and the program had of a GPU at its peak
+// outside the allocator; "" if that is nothing.
+std::string known_outside_text(const std::vector<cuda_memory_row>& rows, std::uint32_t device);
 
 // "12.31 GB of 84.93 GB, step 17, in backward: activations 61 %, parameters 20 %"; "" of no device.
 std::string peak_text(const memory_summary& of);
@@ -42,7 +49,8 @@ struct memory_finding {
     std::string code{};
     std::string advice{};
 };
-std::vector<memory_finding> memory_findings(const memory_summary& of);
+// `checkpoints`: checkpoints_of(), where somebody has asked for it.
+std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints = {});
 
 // Puts the first screen's line into the document, and what failed above all reports. Nothing if no memory was recorded.
 void add_memory(report_document& document, const report_input& input);

@@ -45,6 +45,8 @@ text_block spread_block(const std::vector<compared_run>& runs) {
 }  // namespace
 
 table runs_table(const std::string& report, std::span<const compared_run> runs, bool are_two_groups) {
+    const bool has_memory =
+        std::any_of(runs.begin(), runs.end(), [](const compared_run& run) { return run.peak_bytes > 0; });
     table out{report,
               "Runs",
               {{.key = "side", .title = "side", .is_key = true},
@@ -55,6 +57,7 @@ table runs_table(const std::string& report, std::span<const compared_run> runs, 
                {"high_ns", "to", quantity::time_ns, 2},
                {"gpu_sum_ns", "GPU time", quantity::time_ns, 1},
                {"gpu_busy_ns", "GPU busy", quantity::time_ns, 3},
+               {"peak_bytes", has_memory ? "memory peak" : "", quantity::bytes, 2},
                {"capture", "capture", quantity::text, 4}},
               {},
               {}};
@@ -68,7 +71,10 @@ table runs_table(const std::string& report, std::span<const compared_run> runs, 
         out.rows.push_back({std::string(run.is_new ? "new" : "base"), number,
                             run.steps != 0 ? table_cell(run.steps) : table_cell(), run_ns(run.step_ns),
                             run.at ? run_ns(run.at->low) : table_cell(), run.at ? run_ns(run.at->high) : table_cell(),
-                            run_ns(run.gpu_sum_ns), run_ns(run.gpu_busy_ns), run.file});
+                            run_ns(run.gpu_sum_ns), run_ns(run.gpu_busy_ns),
+                            run.peak_bytes > 0 ? table_cell(static_cast<std::uint64_t>(std::llround(run.peak_bytes)))
+                                               : table_cell(),
+                            run.file});
     }
     if (!are_two_groups) {
         out.columns.erase(out.columns.begin());

@@ -28,6 +28,7 @@ enum class quantity : std::uint8_t {
     moment_ns,  // a point of time
     change_ns,  // of a time: shown with its sign
     bytes,
+    change_bytes,  // shown with its sign
     share,         // 0 … 1
     percent,       // 0 … 100
     change_share,  // of a value: 0.02 is 2 % more

@@ -26,6 +26,7 @@ struct thread_words {
     // `out`'s direct_epoch(), copied here to save a load and a check for null. writing_epoch while the thread is in the
     // middle of a record.
     std::uint32_t direct_epoch = no_direct_epoch;
+    bool is_allocating = false;     // its latest CUDA call is one whose memory is recorded when it returns
     std::uint64_t latest_call = 0;  // in ticks: when the thread's latest CUDA call was entered, or returned
 };
 // Initial-exec: one load and no call into the dynamic linker. All of libprof's variables of this kind take less than

@@ -17,6 +17,7 @@
 #include "timeline/collectives.hpp"
 #include "timeline/correlate.hpp"
 #include "timeline/count_drops.hpp"
+#include "timeline/cuda_memory.hpp"
 #include "timeline/graph_bodies.hpp"
 #include "timeline/labels.hpp"
 #include "timeline/last_step.hpp"
@@ -283,6 +284,7 @@ timeline build_timeline(capture_contents contents) {
     for (const timeline_range& range : out.ranges) grow_domains(out, range.domain);
     for (const timeline_mark& mark : out.marks) grow_domains(out, mark.domain);
     sort_by(out.marks, &timeline_mark::time_ns);
+    settle_cuda_memory(out);
     order_memory(out);
     out.series = all_series_of(out);
     sort_by(out.api_calls, &timeline_api_call::start_ns);

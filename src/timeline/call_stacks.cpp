@@ -77,7 +77,7 @@ void stack_walk::add(const record& r, timeline& out) {
         position_ = role_ == stack_role::during ? r.domain : 0;
         if (role_ <= stack_role::before) out.quality.stacks_left_out += r.domain;
     }
-    if (frames_.size() == most_frames || role_ > stack_role::birth) return;
+    if (frames_.size() == most_frames || role_ > stack_role::caller) return;
     frames_.push_back({.name = r.name,
                        .line = r.color,
                        .index = static_cast<std::uint16_t>(r.category & index_mask),

@@ -384,11 +384,13 @@ void thread_walk::add_memory(const record& r) {
         latest_memory_ = npos;
         return;
     }
+    if (is_own_memory(r.domain)) return add_own_memory(r);
     const memory_change change = unpacked(r);
     const bool is_failure = r.kind == record_kind::out_of_memory;
     const bool totals_follow = is_failure || (r.flags & memory_totals_follow) != 0;
     latest_birth_ = change.is_freed && !is_failure ? npos : static_cast<std::uint32_t>(out_->memory.size());
     latest_birth_key_ = r.value;
+    latest_own_ = npos;
     latest_memory_ = totals_follow ? static_cast<std::uint32_t>(out_->memory.size()) : npos;
     out_->memory.push_back({.time_ns = now_ns_,
                             .address = is_failure ? 0 : change.address,
@@ -406,12 +408,39 @@ void thread_walk::add_memory(const record& r) {
                             .has_totals = !totals_follow});
 }
 
+// What came back is known by its address, and its bytes are found when all threads were walked (cuda_memory.hpp).
+void thread_walk::add_own_memory(const record& r) {
+    const bool is_failure = r.kind == record_kind::out_of_memory;
+    const memory_change change = unpacked(r);
+    latest_birth_ = npos;
+    latest_birth_key_ = r.value;
+    latest_own_ = static_cast<std::uint32_t>(out_->cuda_memory.size());
+    out_->cuda_memory.push_back({.of = {.time_ns = now_ns_,
+                                        .address = is_failure ? 0 : change.address,
+                                        .bytes = is_failure ? r.value : change.bytes,
+                                        .thread = thread_,
+                                        .open = open_.head(),
+                                        .torch_open = torch_open_.head(),
+                                        .works_for = works_for(),
+                                        .device = r.domain,
+                                        .kind = is_failure        ? memory_kind::failed
+                                                : change.is_freed ? memory_kind::freed
+                                                                  : memory_kind::allocated}});
+}
+
 // The next record is that of the call, and the one before is that of the block.
 void thread_walk::finish_stack() {
-    if (stack_.role() == stack_role::birth) {
+    if (stack_.role() == stack_role::birth || stack_.role() == stack_role::caller) {
+        const bool is_caller = stack_.role() == stack_role::caller;
         const std::uint32_t stack = stack_.take(*out_);
-        if (latest_birth_ != npos && latest_birth_key_ == stack_.correlation())
+        if (stack == npos || latest_birth_key_ != stack_.correlation()) return;
+        if (latest_own_ != npos && is_caller) {
+            out_->cuda_memory[latest_own_].caller = out_->code_lines[out_->code_stacks[stack].first].name;
+        } else if (latest_own_ != npos) {
+            out_->cuda_memory[latest_own_].of.stack = stack;
+        } else if (latest_birth_ != npos && !is_caller) {
             out_->memory[latest_birth_].stack = stack;
+        }
         return;
     }
     std::int64_t start_ns = now_ns_;

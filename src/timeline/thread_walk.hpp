@@ -102,6 +102,7 @@ private:
     void add_sync(const record& r);
     void finish_stack();
     void add_memory(const record& r);
+    void add_own_memory(const record& r);
     void add_graph_node(const record& r);
     void note_parent(const record& r);
     void begin_adoption(const record& r);
@@ -146,6 +147,7 @@ private:
     std::unordered_map<std::uint32_t, bool> nccl_symbols_;  // by name: whether the kernel is NCCL's
     stack_walk stack_;
     std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
+    std::uint32_t latest_own_ = npos;        // index into cuda_memory: the latest piece of CUDA's own memory
     std::uint32_t latest_birth_ = npos;      // index into memory: the latest block or failed request
     std::uint64_t latest_birth_key_ = 0;     // its record's value
     std::uint32_t latest_memory_ = npos;     // index into memory: the event of the record before, which totals follow

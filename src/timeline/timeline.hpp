@@ -264,6 +264,15 @@ struct memory_event {
 };
 static_assert(sizeof(memory_event) == 64);
 
+// A piece of CUDA's own memory that a library or the program got of it, or gave back (cuda_memory_kind): `of.device`
+// has the kind. Of a piece that came back, bytes and kind are those of when it was had; without that it is not here.
+// `allocated` and `reserved`: of that kind on that device afterwards, of what was recorded.
+struct cuda_memory_event {
+    memory_event of{};
+    std::uint32_t caller = 0;     // timeline::name(): "build id\npath" of the library that called CUDA; 0: not known
+    std::uint32_t begins = npos;  // of one that came back: the event with which it was had, index into cuda_memory
+};
+
 // How much of a GPU was in use, by whomever, when a memory event happened.
 struct gpu_memory_sample {
     std::int64_t time_ns = 0;
@@ -343,6 +352,9 @@ struct timeline {
     std::vector<timeline_series> series;                              // by source and name
     std::vector<memory_event> memory;                                 // by time_ns; a device's in their order
     std::vector<gpu_memory_sample> gpu_memory;                        // by time_ns
+    std::vector<cuda_memory_event> cuda_memory;                       // by time_ns
+    // `memory` is of CUDA's own memory, since no allocator reported: what the program had of it on each GPU.
+    bool is_memory_of_cuda = false;
     std::vector<open_node> open_nodes;
     std::vector<work_parent> work_parents;
     // Of ranges from PyTorch's observer: one node each, on top of the observer's other open ranges.

@@ -21,7 +21,7 @@ CAPTURES = DOCS.parent / "examples/captures"
 TRAINER = CAPTURES / "h200_trainer.prof"
 TRAIN = CAPTURES / "h200_train.prof"
 REPORTS = ["diff_differences", "diff", "diff_uses", "diff_waterfall", "diff_ranges", "diff_modules", "diff_kernels",
-           "diff_lines", "diff_findings", "diff_runs"]  # fmt: skip
+           "diff_lines", "diff_memory", "diff_findings", "diff_runs"]  # fmt: skip
 
 
 class Diff(CommandLine):

@@ -71,6 +71,50 @@ TEST(MemoryFigures, ARunWithoutAllocationsHasNone) {
     EXPECT_EQ(of.median_peak_bytes, 0);
 }
 
+double sum_of(const std::vector<named_cost>& costs, const std::string& use) {
+    double out = 0;
+    for (const named_cost& cost : costs) out += cost.name.starts_with(use) ? cost.amount : 0;
+    return out;
+}
+
+// The numbers of ARunHasItsHighestAndItsMedianStep, by use.
+TEST(MemoryFigures, ARunHasItsPeakByUseAndPlace) {
+    constexpr double mib = 1048576;
+    const run_profile of = profiled({});
+    EXPECT_EQ(sum_of(of.memory, ""), of.peak_bytes);
+    EXPECT_EQ(sum_of(of.memory, "parameters"), 316 * mib);
+    EXPECT_EQ(sum_of(of.memory, "optimizer state"), 2 * 316 * mib);
+    EXPECT_EQ(sum_of(of.memory, "activations"), 1300 * 5 / 4 * mib);
+    EXPECT_EQ(sum_of(of.memory, "gradients"), 27 * mib);
+    EXPECT_EQ(sum_of(of.memory, "workspace"), 32 * mib);
+    for (const named_cost& cost : of.memory) EXPECT_EQ(cost.name.find_first_of("0123456789"), std::string::npos);
+}
+
+TEST(MemoryFigures, PlacesAreComparedWhereEachRunHasThem) {
+    std::vector<run_profile> base = runs("base", {100 * mb, 104 * mb});
+    std::vector<run_profile> changed = runs("new", {150 * mb, 150 * mb});
+    base[0].memory = {{"activations of layer.#", 70 * mb, 7}, {"parameters of layer.#", 30 * mb, 3}};
+    base[1].memory = {{"activations of layer.#", 74 * mb, 7}, {"parameters of layer.#", 30 * mb, 3}};
+    for (run_profile& run : changed) {
+        run.memory = {{"parameters of layer.#", 30 * mb, 3}, {"activations of head", 20 * mb, 1},
+                      {"activations of layer.#", 100 * mb, 10}};
+    }
+    const comparison of = compare(base, changed, {});
+    ASSERT_EQ(of.memory.size(), 3U);
+    EXPECT_EQ(of.memory[0].name, "activations of layer.#");
+    EXPECT_EQ(of.memory[0].base_amount, 72 * mb);
+    EXPECT_EQ(of.memory[0].new_amount, 100 * mb);
+    EXPECT_EQ(of.memory[0].new_count, 10);
+    EXPECT_EQ(of.memory[1].name, "activations of head");
+    EXPECT_FALSE(of.memory[1].is_in_base);
+    EXPECT_EQ(of.memory[2].base_amount, of.memory[2].new_amount);
+
+    changed[1].memory.clear();
+    const comparison without = compare(base, changed, {});
+    EXPECT_THAT(without.memory, IsEmpty());
+    EXPECT_THAT(without.notes, Contains(testing::HasSubstr("what holds the memory is not compared")));
+}
+
 TEST(MemoryFigures, OfAJobTheHighestProcessCounts) {
     std::vector<run_profile> ranks = runs("rank", {300 * mb, 500 * mb, 400 * mb});
     const run_profile of = merged(ranks);
@@ -167,7 +211,9 @@ TEST(MemoryFigures, ABaselineKeepsThem) {
     const test::scratch_directory scratch;
     const std::string path = scratch.path + "/b.json";
     const auto write = [&](const std::string& text) { std::ofstream(path, std::ios::binary) << text; };
-    const std::string text = baseline_text(baseline_of(runs("base", {100 * mb, 0}), false));
+    std::vector<run_profile> kept = runs("base", {100 * mb, 0});
+    kept[0].memory = {{"activations of layer.#", 100 * mb, 7}};
+    const std::string text = baseline_text(baseline_of(kept, false));
     EXPECT_THAT(text, testing::StartsWith("{\"prof_baseline\": 2"));
     EXPECT_THAT(text, testing::HasSubstr("\"peak_bytes\": null, \"median_peak_bytes\": null"));
     write(text);
@@ -175,6 +221,11 @@ TEST(MemoryFigures, ABaselineKeepsThem) {
     EXPECT_EQ(read.runs.at(0).peak_bytes, 100 * mb);
     EXPECT_EQ(read.runs.at(0).median_peak_bytes, 50 * mb);
     EXPECT_EQ(read.runs.at(1).peak_bytes, 0);
+    ASSERT_EQ(read.runs.at(0).memory.size(), 1U);
+    EXPECT_EQ(read.runs.at(0).memory[0].name, "activations of layer.#");
+    EXPECT_EQ(read.runs.at(0).memory[0].amount, 100 * mb);
+    EXPECT_EQ(read.runs.at(0).memory[0].count, 7);
+    EXPECT_THAT(read.runs.at(1).memory, IsEmpty());
 
     // One of version 1 has no memory, and a limit on it cannot be told.
     std::string old = text;

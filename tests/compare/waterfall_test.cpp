@@ -71,7 +71,7 @@ TEST(Waterfall, OfRandomProgramsAddsUpAndHasWhatWasPutIn) {
         ASSERT_EQ(base.kernels.size(), changed.kernels.size());
         double more = 0;
         for (std::size_t i = 0; i < base.kernels.size(); ++i) {
-            more += changed.kernels[i].ns - base.kernels[i].ns;
+            more += changed.kernels[i].amount - base.kernels[i].amount;
             kernels += static_cast<std::size_t>(std::llround(base.kernels[i].count * 1e6));
         }
         EXPECT_NEAR(more, 40e3 * static_cast<double>(kernels) / 1e6, 1) << "40 us for each launch of a step";
@@ -128,7 +128,7 @@ TEST(Comparison, ProcessesOfARunAreOneRun) {
     const run_profile found = merged({rank0, rank1, worker});
     EXPECT_EQ(found.step_ns, 5e6);
     ASSERT_EQ(found.ranges.size(), 1U);
-    EXPECT_EQ(found.ranges[0].ns, 5e6);
+    EXPECT_EQ(found.ranges[0].amount, 5e6);
     EXPECT_EQ(found.files.size(), 2U) << "the worker has no GPU work";
 }
 
@@ -141,7 +141,7 @@ TEST(Comparison, RenamedKernelsAreMatchedAndSaidToBe) {
     ASSERT_EQ(found.kernels.size(), 4U);
     EXPECT_EQ(found.kernels[0].old_name, "void gemm<float, 4>(float*)");
     EXPECT_EQ(found.kernels[0].how, name_match::template_arguments);
-    EXPECT_EQ(found.kernels[0].new_ns, 40);
+    EXPECT_EQ(found.kernels[0].new_amount, 40);
     for (const compared_cost& kernel : found.kernels) {
         if (kernel.name == "triton_poi_fused_add_7") {
             EXPECT_EQ(kernel.how, name_match::numbers);

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """prof diff on a real GPU: verdicts on equal programs, and changes that were put in, named as what they are.
 
-    compare.py PROF [OUT] [--pairs 20] [--runs 5] [--parts changes,gpu,launches]
+    compare.py PROF [OUT] [--pairs 20] [--runs 5] [--parts changes,gpu,launches] [--seconds N]
 
 Equal programs, GPU-bound and launch-bound, are run 2 * PAIRS * RUNS times each: none of the pairs may be called faster or
 slower. (At the level of 5 % one of 20 may be, by chance: a second look is then in order, and the line says so.) Prints the
 spread of runs of the step and of the GPU time. Then each change is recorded RUNS times beside the unchanged program: the
 largest parts of the waterfall must be those that the change makes, and the waterfall must add up.
 Each line begins with PASS or FAIL; exits with 1 if one fails, with 77 without a GPU. It makes 4 * PAIRS * RUNS + 36
-recordings, of some seconds each: --pairs 5 --runs 3 is a first look, and two GPUs may share the parts.
+recordings, of some seconds each: --pairs 5 --runs 3 is a first look, and two GPUs may share the parts. With --seconds it
+begins no recording of an equal pair after that time; the same command with the same OUT goes on.
 """
 import argparse
 import json
@@ -17,6 +18,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 # A program of its own process: prof run starts it.
 PROGRAM = """
@@ -75,18 +77,30 @@ def compared(prof, base, new):
     return {document["report"]: document for document in json.loads(text.stdout)}
 
 
-def equal_programs(prof, program, out, bound, pairs, runs):
+def captures(directory):
+    return len(list(directory.glob("*.prof")))
+
+
+def equal_programs(prof, program, out, bound, pairs, runs, end):
     claims, spreads = 0, {"step": [], "GPU time": []}
     for pair in range(pairs):
         sides = [out / f"equal-{bound}-{pair}-{side}" for side in ("base", "new")]
-        for _ in range(runs):
-            for side in sides:
-                record(prof, program, side, bound, "none")
+        for run in range(runs):
+            for side in sides[:: 1 if run % 2 == 0 else -1]:  # each side is as often the first of two
+                if captures(side) <= run and time.monotonic() < end:
+                    record(prof, program, side, bound, "none")
+        if min(map(captures, sides)) < runs:
+            print(f"{bound}-bound: time is up after {pair} of {pairs} pairs; the same command goes on", flush=True)
+            pairs = pair
+            break
         for row in compared(prof, *sides)["diff"]["rows"]:
             if row["figure"] in spreads:
                 spreads[row["figure"]].append(row["run_spread"])
-            if row["figure"] == "step" and row["verdict"] in ("faster", "slower"):
-                claims += 1
+            if row["figure"] == "step":
+                print(f"     {bound}-bound pair {pair}: {100 * row['change']:+.2f} %, {row['verdict']}", flush=True)
+                claims += row["verdict"] in ("faster", "slower")
+    if pairs == 0:
+        return
     middle = {name: sorted(values)[len(values) // 2] for name, values in spreads.items()}
     say(claims == 0, f"{bound}-bound: {claims} of {pairs} equal pairs called faster or slower, {runs} runs a side (1 in 20 "
         f"may be, by chance); spread of runs: " + ", ".join(f"{name} {100 * s:.2f} %" for name, s in middle.items()))
@@ -121,7 +135,9 @@ def main():
     arguments.add_argument("--pairs", type=int, default=20)
     arguments.add_argument("--runs", type=int, default=5)
     arguments.add_argument("--parts", default="changes,gpu,launches", help="the seeded changes, or some of them by name, and equal programs (%(default)s)")
+    arguments.add_argument("--seconds", type=float, default=float("inf"), help="the time for equal programs")
     given = arguments.parse_args()
+    end = time.monotonic() + given.seconds
     parts = given.parts.split(",")
     try:
         import torch
@@ -141,7 +157,7 @@ def main():
                 seeded_change(given.prof, program, out, change, min(given.runs, 3))
         for bound in ("gpu", "launches"):
             if bound in parts:
-                equal_programs(given.prof, program, out, bound, given.pairs, given.runs)
+                equal_programs(given.prof, program, out, bound, given.pairs, given.runs, end)
     return int(failed)
 
 

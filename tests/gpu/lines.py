@@ -4,7 +4,9 @@
 
     lines.py flaws BUILD [FLAW...]    each flaw under `prof run`: the first finding's dearest place is at the seeded line;
                                       those named native_… are C++, built here by nvcc (lines_native.cu)
-    lines.py cost BUILD [SECONDS]     a launch-bound step with lines and without, windows side by side in one process
+    lines.py cost BUILD [SECONDS]     launch-bound steps without lines, with them, with as many stacks as there may be, with one
+                                      for each call, and with a known delay, in turn within the recordings of one process.
+                                      The library needs its symbol table (nm)
 
 BUILD: a build folder with bin/prof and lib/libprof.so. Prints PASS or FAIL a check, and at last for all. Exits with 77
 without a GPU and PyTorch.
@@ -15,13 +17,14 @@ call (docs/reference/diagnose.md); they are all marked.
 import atexit
 import ctypes
 import functools
-import itertools
 import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -30,7 +33,10 @@ import time
 HERE = pathlib.Path(__file__).resolve()
 STEPS = 30
 GOAL = 0.002  # of a step
-STEPS_OF_WINDOW = 50
+SEEDED = 0.004  # the share of a step by which steps are delayed, to see whether that is measured
+ROUNDS_OF_RECORDING = 200
+NO_LINES = 2**64 - 1
+KINDS = ("off", "on", "many", "all", "seeded")
 
 # --- the programs -----------------------------------------------------------------------------------------------------
 
@@ -340,64 +346,159 @@ def launch_bound():
     return torch, step
 
 
-def measure(seconds, folder):
+def count_stacks(capture):
+    """Of calls, and of the host code before calls (docs/reference/capture-format.md)."""
+    sys.path.insert(0, str(HERE.parent.parent / "lab"))
+    import capture_chunks
+
+    records, code_line, during = 5, 18, 2
+    stacks = set()
+    for payload in capture_chunks.chunks(capture, records):
+        for _, call, _, _, _, _, kind, flags in struct.iter_unpack("<QQIIIHBB", payload[8:]):
+            if kind == code_line and flags & 3 != during:
+                stacks.add((call, flags & 3))
+    return len(stacks)
+
+
+class LineBounds:
+    """Says within a recording which calls have a stack: the bounds of hooks/lines/line_bounds.hpp, and the time in which a
+    thread earns a stack, of call_lines.cpp."""
+
+    def __init__(self, library):
+        symbols = subprocess.run(["nm", "-C", library], check=True, capture_output=True, text=True).stdout
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            base = min(int(line.split("-")[0], 16) for line in maps if "libprof.so" in line)
+
+        def address(name):
+            return base + int(re.search(rf"^([0-9a-f]+) . {re.escape(name)}$", symbols, re.M).group(1), 16)
+
+        self.bounds = (ctypes.c_uint64 * 2).from_address(address("prof::bounds_of_lines"))
+        self.pause = ctypes.c_uint64.from_address(address("prof::(anonymous namespace)::stack_ticks"))
+        self.values = None
+
+    def learn(self):
+        """In a recording of which 5 ms have passed: until then the rate of the clock is not known."""
+        self.values = [*self.bounds, self.pause.value]
+        if NO_LINES in self.values:
+            raise SystemExit("the recording has no lines")
+
+    def switch(self, kind):
+        """on: as it is. many: every call would have a stack, and a thread has as many as it ever may. all: each has one."""
+        *bounds, pause = self.values
+        self.bounds[:] = bounds if kind == "on" else [0, 0] if kind in ("many", "all") else [NO_LINES, NO_LINES]
+        self.pause.value = 1 if kind == "all" else pause
+
+
+class Estimate:
+    """By how much the steps of one kind are longer than those without lines, in a share of these, with a 95 % interval.
+
+    Steps of all kinds take turns, in an order drawn for each round, so that what drifts goes out. The slowest fifth of each
+    kind is left out, which other programs on the machine have disturbed. Rounds that follow each other depend on each
+    other: blocks of them are drawn for the interval.
+    """
+
+    def __init__(self, rounds, kind):
+        draws = random.Random(1)
+        blocks = [rounds[first:first + 50] for first in range(0, len(rounds) - 49, 50)]
+        self.middle = self.of(rounds, kind)
+        values = sorted(self.of([row for block in draws.choices(blocks, k=len(blocks)) for row in block], kind)
+                        for _ in range(400))
+        self.low, self.high = values[10], values[-11]
+
+    @staticmethod
+    def of(rounds, kind):
+        def typical(name):
+            return statistics.fmean(sorted(row[name] for row in rounds)[:len(rounds) * 4 // 5])
+
+        return typical(kind) / typical("off") - 1
+
+    def __str__(self):
+        return f"{100 * self.middle:+.3f} % [{100 * self.low:.3f}, {100 * self.high:.3f}]"
+
+
+def stacks_of_a_step(folder, library, bounds, step, kind):
+    """How many a step of this kind has, in recordings of their own."""
+    counts = []
+    for steps in (0, 50):
+        library.start(f"output_dir={folder}", "export=none", "lines=on")
+        for _ in range(20):
+            step()
+        bounds.learn()
+        bounds.switch(kind)
+        for _ in range(steps):
+            step()
+        library.stop()
+        counts.append(sum(count_stacks(file) for file in pathlib.Path(folder).glob("*.prof")))
+        for file in pathlib.Path(folder).glob("*"):
+            file.unlink()
+    return (counts[1] - counts[0]) / 50
+
+
+def measure(seconds, folder, path):
     torch, step = launch_bound()
     library = Library()
+    for _ in range(50):
+        step()
+    torch.cuda.synchronize()
+    begin = time.perf_counter()
     for _ in range(20):
         step()
-
-    def window(lines):
-        library.start(f"output_dir={folder}", "export=none", f"lines={lines}")
-        for _ in range(3):
+    delay = SEEDED * (time.perf_counter() - begin) / 20
+    bounds = LineBounds(path)
+    stacks = {kind: stacks_of_a_step(folder, library, bounds, step, kind) for kind in ("on", "many", "all")}
+    draws = random.Random(1)
+    rounds, delays = [], []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        library.start(f"output_dir={folder}", "export=none", "lines=on")
+        for _ in range(20):
             step()
+        bounds.learn()
+        for _ in range(ROUNDS_OF_RECORDING):
+            row = {}
+            for kind in draws.sample(KINDS, len(KINDS)):
+                bounds.switch(kind)
+                begin = time.perf_counter()
+                if kind == "seeded":
+                    while time.perf_counter() - begin < delay:
+                        pass
+                    delays.append(time.perf_counter() - begin)
+                step()
+                row[kind] = time.perf_counter() - begin
+            rounds.append(row)
         torch.cuda.synchronize()
-        times = [time.perf_counter()]
-        for _ in range(STEPS_OF_WINDOW):
-            step()
-            times.append(time.perf_counter())
-        torch.cuda.synchronize()
-        # Without the slowest fifth, which other programs on the machine have disturbed.
-        taken = sorted(later - earlier for earlier, later in itertools.pairwise(times))[:STEPS_OF_WINDOW * 4 // 5]
-        seconds_a_step = statistics.mean(taken)
         library.stop()
         for file in pathlib.Path(folder).glob("*"):
             file.unlink()
-        return seconds_a_step
+    return report_costs(rounds, stacks, statistics.median(delays))
 
-    for each in ("on", "off"):
-        window(each)
-    ratios, steps = [], []
-    end = time.monotonic() + seconds
-    for number in itertools.count():
-        # In turn, each order as often; a window without lines on either side of one with lines, or the reverse, so that
-        # what drifts goes out.
-        order = ("on", "off", "on") if number % 2 == 0 else ("off", "on", "off")
-        taken = {"on": [], "off": []}
-        for lines in order:
-            taken[lines].append(window(lines))
-        ratios.append(statistics.mean(taken["on"]) / statistics.mean(taken["off"]))
-        steps.append(statistics.mean(taken["off"]))
-        if time.monotonic() > end:
-            break
-    rounds = len(ratios)
-    draws = random.Random(1)
-    medians = sorted(statistics.median(draws.choices(ratios, k=rounds)) for _ in range(2000))
-    low, middle, high = medians[50] - 1, statistics.median(ratios) - 1, medians[-50] - 1
-    print(f"a step of {1000 * statistics.median(steps):.3f} ms recorded without lines: with lines {100 * middle:+.3f} % "
-          f"[{100 * low:.3f}, {100 * high:.3f}] of {rounds} rounds")
-    if high < GOAL:
-        print(f"PASS cost: under {100 * GOAL} %")
-    elif low > GOAL:
-        print(f"FAIL cost: above {100 * GOAL} %")
-    else:
-        print(f"UNDECIDED cost: {100 * GOAL} % lies within the interval; take more rounds")
-    return high < GOAL or low <= GOAL
+
+def report_costs(rounds, stacks, delay):
+    plain = statistics.median(row["off"] for row in rounds)
+    print(f"a launch-bound step of {1000 * plain:.3f} ms, recorded without lines; {len(rounds)} rounds")
+    seeded = Estimate(rounds, "seeded")
+    is_right = seeded.low <= delay / plain <= seeded.high
+    print(f"{'PASS' if is_right else 'FAIL'} method: a delay of {100 * delay / plain:.3f} % in each step is measured as {seeded}")
+    for kind, meaning in (("on", "as it is"), ("many", "as many stacks as there may be"), ("all", "a stack for each call")):
+        print(f"     {meaning}: {Estimate(rounds, kind)}, {stacks[kind]:.1f} stacks a step")
+    # What a stack costs shows where each call has one; a step's share follows from how many it has.
+    every = Estimate(rounds, "all")
+    low, middle, high = (share * plain / stacks["all"] for share in (every.low, every.middle, every.high))
+    print(f"     a stack costs {1e6 * middle:.2f} us [{1e6 * low:.2f}, {1e6 * high:.2f}]")
+    for kind, meaning in (("on", "as it is"), ("many", "as many as there may be")):
+        share, most = (stacks[kind] * seconds / plain for seconds in (middle, high))
+        holds = most < GOAL
+        is_right &= holds
+        print(f"{'PASS' if holds else 'FAIL'} cost, {meaning}: {stacks[kind]:.1f} stacks a step are {100 * share:.3f} %, at most "
+              f"{100 * most:.3f} %, of a step")
+    return is_right
 
 
 def check_cost(build, seconds):
     with tempfile.TemporaryDirectory() as folder:
         variables = environment() | {"LD_PRELOAD": str(build / "lib/libprof.so"), "PROF_AUTOSTART": "0"}
-        done = subprocess.run([sys.executable, str(HERE), "measure", str(seconds), folder], env=variables, check=False)
+        done = subprocess.run([sys.executable, str(HERE), "measure", str(seconds), folder,
+                               str(build / "lib/libprof.so")], env=variables, check=False)
     return done.returncode == 0
 
 
@@ -407,7 +508,7 @@ def main():
         FLAWS[sys.argv[2]]()
         return 0
     if mode == "measure":
-        return not measure(int(sys.argv[2]), sys.argv[3])
+        return not measure(int(sys.argv[2]), *sys.argv[3:5])
     if mode not in ("flaws", "cost") or len(sys.argv) < 3:
         print(__doc__)
         return 2

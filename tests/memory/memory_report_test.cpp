@@ -158,6 +158,7 @@ TEST(MemoryReport, SaysWhyThereIsNothing) {
     EXPECT_THAT(note_of(nullptr, ""), HasSubstr("--allocations on"));
     EXPECT_THAT(note_of("allocator", "pytorch"), HasSubstr("cudaMallocAsync"));
     EXPECT_THAT(note_of("allocations", "on"), HasSubstr("was not in the program"));
+    EXPECT_THAT(note_of("cuda_memory", "on"), HasSubstr("no call of CUDA had memory since"));
 }
 
 }  // namespace

@@ -9,8 +9,10 @@ BROWSER is chromium or firefox. WRITE_TRAINING_CAPTURES writes captures with GPU
 """
 
 import base64
+import csv
 import gzip
 import html.parser
+import io
 import json
 import os
 import pathlib
@@ -1371,9 +1373,10 @@ class Memory(PageTest):
         buttons = "[...document.querySelectorAll('#memory .actions button')]"
         self.run_js(f"{buttons}.filter(b => b.textContent === 'Copy as CSV')[1].click(); await new Promise(r => setTimeout(r, 50))")
         places = self.device("memory_train")["places"]
-        lines = self.run_js("return window.copied").splitlines()
-        self.assertEqual(len(lines), 1 + len(places["use"]))
-        self.assertEqual(sum(int(line.split(",")[3]) for line in lines[1:]), self.device("memory_train")["moments"][0]["allocated"])
+        rows = list(csv.DictReader(io.StringIO(self.run_js("return window.copied"))))
+        self.assertEqual(len(rows), len(places["use"]))
+        moment = self.device("memory_train")["moments"][0]
+        self.assertEqual(sum(int(row[moment["name"] + " bytes"]) for row in rows), moment["allocated"])
         self.run_js(f"for (const b of {buttons}.filter(b => b.textContent === 'Save as SVG')) b.click()")
         self.assertEqual(self.run_js("return files.filter(f => f.type === 'image/svg+xml').length"), 2)
         self.assert_quiet()

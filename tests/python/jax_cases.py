@@ -290,6 +290,24 @@ def limited():
         pass
 
 
+kept = []
+
+
+def memory():
+    """Arrays of known sizes that are alive at the end, and one that is not."""
+    import jax
+    import jax.numpy as jnp
+
+    with TraceAnnotation("makes arrays"):
+        kept.append(jnp.zeros((1000, 100), jnp.float32))  # large
+        kept.extend(jax.device_put(jnp.ones(2500, jnp.float32) * i) for i in range(3))  # three
+        gone = jnp.zeros((3000, 100), jnp.float32)
+        del gone
+    function = jax.jit(lambda x: x * 3 + 1)
+    kept.append(function(kept[0]))  # compiled
+    kept.append(function)  # and with it the program
+
+
 for case in sys.argv[1:]:
     print("==", case)
     globals()[case]()

@@ -87,6 +87,34 @@ class Annotations(unittest.TestCase):
     def test_classes_look_as_ever(self):
         self.assertEqual(self.rows("looked_at"), {})
 
+    def memory(self, *options):
+        self.rows("memory", *options)
+        capture, = (self.folder / "captures").glob("*.prof")
+        return json.loads(self.run_command([PROF, "report", "--report", "jax_memory", "--format", "json",
+                                            str(capture)]).stdout)
+
+    def test_memory_by_line(self):
+        report = self.memory("--allocations", "on")
+        source = (HERE / "jax_cases.py").read_text().split("\n")
+        held = {}
+        for row in report["rows"]:
+            line = source[int(row["line"].rsplit(":", 1)[1]) - 1] if (row["line"] or "").count("jax_cases.py") else ""
+            mark = line.rpartition("# ")[2] if "  # " in line else ""
+            known = held.setdefault((row["kind"], mark), [0, 0])
+            known[0] += row["end_bytes"]
+            known[1] += row["end_count"]
+        self.assertEqual(held[("buffer", "large")], [400_000, 1])
+        self.assertEqual(held[("buffer", "three")], [30_000, 3])
+        self.assertEqual(held[("buffer", "compiled")], [400_000, 1])
+        self.assertGreater(held[("executable", "compiled")][1], 0)
+        self.assertEqual(sum(row["end_bytes"] for row in report["rows"] if row["kind"] == "buffer"), 830_000)
+        self.assertRegex("\n".join(report["notes"]), r"JAX has no figures of its memory on (TFRT_CPU_0|cpu:0)$")
+
+    def test_memory_is_not_asked_for(self):
+        report = self.memory()
+        self.assertEqual(report["rows"], [])
+        self.assertTrue(any("prof run --allocations on" in note for note in report["notes"]), report["notes"])
+
     def test_names_that_xla_leaves_out_are_kept(self):
         self.assertEqual(self.rows("trained"), {"training": (1, "")})
         capture = next((self.folder / "captures").glob("*.prof")).read_bytes()
@@ -107,7 +135,7 @@ class Annotations(unittest.TestCase):
         captures = [str(each) for each in (self.folder / "captures").glob("*.prof")]
         stages = json.loads(self.run_command([PROF, "report", "--report", "compilation", "--format", "json",
                                               *captures]).stdout)["rows"]
-        self.assertEqual({row["compiled"]: row["count"] for row in stages}, {"outer": 3, "fails": 0})
+        self.assertEqual({row["compiled"]: row["end_count"] for row in stages}, {"outer": 3, "fails": 0})
         self.assertTrue(all(row["tracing_ns"] > 0 for row in stages))
 
     def test_nothing_of_the_programs_is_called(self):

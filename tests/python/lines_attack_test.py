@@ -5,6 +5,9 @@ CUDA calls are recorded.
 Usage: lines_attack_test.py <prof>   with FAKE_CUDA and FAKE_CUPTI in the environment
 
 PROF_LINES_SEEDS=FIRST:COUNT[:PER_PROCESS]: these programs, in each Python; by default a few.
+PROF_LINES_SANITIZED=RUNTIME:LIBPROF: a libprof.so built with the address sanitizer and clang's shared runtime of it, in
+processes whose objects are malloc's, so that reading one which was freed is found. These do not fork, since a lock of the
+sanitizer's own allocator that another thread held would stay locked in the child.
 """
 import os
 import pathlib
@@ -18,6 +21,7 @@ from clean_environment import clean_environment
 from lines_test import pythons, say_what_is_missing
 
 PROF = ""
+SANITIZED = os.environ.get("PROF_LINES_SANITIZED", "")
 PROGRAM = pathlib.Path(__file__).resolve().parent / "lines_attack.py"
 
 
@@ -27,6 +31,13 @@ class Attack(unittest.TestCase):
         variables = clean_environment(PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], PYTHONDONTWRITEBYTECODE="1",
                                       PYTHONHASHSEED="1")
         before = (PROF, "run", "-o", "captures", "--export", "none", "--") if profiled else ()
+        if SANITIZED:
+            runtime, library = SANITIZED.split(":")
+            before = ()
+            variables["WITHOUT_FORK"] = "1"
+            variables |= {"LD_PRELOAD": f"{runtime}:{library}" if profiled else runtime, "PYTHONMALLOC": "malloc",
+                          "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0", "PROF_OUTPUT_DIR": "captures",
+                          "PROF_EXPORT": "none"}
         done = subprocess.run([*before, python, "-W", "ignore", str(PROGRAM), str(seed), str(count)],
                               cwd=folder, env=variables, text=True, capture_output=True, timeout=200)
         own = [line for line in done.stderr.split("\n") if not line.startswith("prof")]

@@ -110,6 +110,35 @@ TEST(Ranks, FindsWhatPasses) {
     EXPECT_EQ(is.steps, 4U);
 }
 
+// Of skewed noise one slow step would have to be much longer to be told from chance.
+TEST(Ranks, FindsWhatComesBack) {
+    for (std::uint64_t seed = 1; seed <= test::random_cases(20); ++seed) {
+        job_plan plan;
+        plan.ranks = 4;
+        plan.steps = 40;
+        plan.noise = 0.08;
+        plan.is_skewed = true;
+        plan.seed = seed;
+        plan.flaw = injected_flaw{.kind = flaw_kind::host,
+                                  .ranks = {2},
+                                  .layer = 0,
+                                  .from_step = static_cast<std::uint32_t>(3 + seed % 3),
+                                  .every = 5,
+                                  .ns = 4e6};
+        const answered of = answer_to(plan);
+        ASSERT_THAT(of.answer.stragglers, SizeIs(1)) << seed << ": " << verdict_of(of.job, of.answer);
+        const straggler& is = of.answer.stragglers.front();
+        EXPECT_THAT(ranks_of(of, is), ElementsAre(2));
+        EXPECT_TRUE(is.is_passing);
+        EXPECT_GE(is.steps, 6U) << seed;  // of eight, and by chance another one
+        EXPECT_LE(is.steps, 9U) << seed;
+        const double truth = true_gain(plan);
+        EXPECT_NEAR(is.gain_ns, truth, 0.2 * truth) << seed;
+        plan.flaw->every = 100;  // once
+        EXPECT_THAT(answer_to(plan).answer.stragglers, IsEmpty()) << seed;
+    }
+}
+
 TEST(Ranks, FindsANetworkThatIsSlowForAWhile) {
     job_plan plan;
     plan.flaw = injected_flaw{.kind = flaw_kind::network, .ranks = {0}, .from_step = 5, .end_step = 9, .ns = 1e6};
@@ -429,6 +458,48 @@ TEST(Ranks, ReplayRepeatsTheRecording) {
 }
 
 // With transfers that take no time the steps are shorter by what the simulated job gains without them.
+// The second collective needs a kernel that ends at 50 us, and the first one, which ends at 300 us, since it waits for
+// another rank; the GPU's multiprocessors are taken, so that it begins 150 us later. It is held up by the first one.
+TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
+    constexpr placement compute{.stream = 7};
+    constexpr placement communication{.stream = 20};
+    constexpr std::uint64_t us = 1'000;
+    const auto held_up = [&](bool has_event) {
+        capture_builder capture;
+        thread_script& main = capture.thread("python");
+        std::uint64_t now = 100 * us;
+        std::uint64_t id = 0;
+        for (int step = 0; step < 4; ++step, now += 1'000 * us) {
+            main.push(now, "ProfilerStep#" + std::to_string(step));
+            const std::uint64_t at = now + 20 * us;
+            main.launch(now + 1 * us, ++id, "gemm");
+            capture.kernel(id, at, at + 20 * us, compute, "gemm");
+            main.launch(now + 3 * us, ++id, "ncclDevKernel_AllReduce");
+            capture.kernel(id, at + 25 * us, at + 300 * us, communication, "ncclDevKernel_AllReduce");
+            main.launch(now + 5 * us, ++id, "gemm");
+            capture.kernel(id, at + 30 * us, at + 50 * us, compute, "gemm");
+            if (has_event) {
+                main.sync(now + 6 * us, sync_kind::event_record, 77, compute);
+                main.sync(now + 7 * us, sync_kind::stream_wait, 77, communication);
+            }
+            main.launch(now + 8 * us, ++id, "ncclDevKernel_AllReduce");
+            capture.kernel(id, at + 450 * us, at + 500 * us, communication, "ncclDevKernel_AllReduce");
+            main.pop(now + 900 * us);
+        }
+        const timeline data = capture.build();
+        const rank_summary of = summarize_rank(data, attribute(data));
+        EXPECT_THAT(of.collectives, SizeIs(8));
+        return of.collectives;
+    };
+    for (const bool has_event : {true, false}) {
+        const std::vector<rank_collective> found = held_up(has_event);
+        for (std::uint32_t i = 1; i < found.size(); i += 2) {
+            EXPECT_EQ(found[i].after, has_event ? i - 1 : UINT32_MAX);
+            EXPECT_EQ(found[i].gap_ns, has_event ? 150 * us : 0);
+        }
+    }
+}
+
 TEST(Ranks, PricesExposedCommunication) {
     for (const bool is_overlapped : {false, true}) {
         job_plan plan;

@@ -27,10 +27,12 @@ struct injected_flaw {
     int layer = -1;                      // -1: each
     std::uint32_t from_step = 0;
     std::uint32_t end_step = UINT32_MAX;
-    double ns = 0;  // in each of these layers
+    std::uint32_t every = 1;  // of these steps, the first and each so many later
+    double ns = 0;            // in each of these layers
 
     bool is_in(std::uint32_t step, int in_layer) const {
-        return step >= from_step && step < end_step && (layer < 0 || layer == in_layer);
+        return step >= from_step && step < end_step && (step - from_step) % every == 0 &&
+               (layer < 0 || layer == in_layer);
     }
 };
 

@@ -172,6 +172,13 @@ private:
             copy.open = at(open_.below, each.open);
             copy.torch_open = at(torch_.below, each.torch_open);
         }
+        out_.is_memory_of_cuda = whole_.is_memory_of_cuda;
+        // All of it: what is there at a moment was had before.
+        for (const cuda_memory_event& each : whole_.cuda_memory) {
+            cuda_memory_event& copy = out_.cuda_memory.emplace_back(each);
+            copy.of.open = at(open_.below, each.of.open);
+            copy.of.torch_open = at(torch_.below, each.of.torch_open);
+        }
         out_.series = all_series_of(out_);
     }
 

@@ -40,9 +40,9 @@ std::uint64_t whole_in(const table_cell& cell) {
     return whole == nullptr || *whole < 0 ? 0 : static_cast<std::uint64_t>(*whole);
 }
 
-std::string signed_bytes(const table_cell& cell) {
+std::string signed_bytes(const table_cell& cell, std::string_view plus) {
     const auto* const number = std::get_if<std::int64_t>(&cell.value);
-    if (number == nullptr || *number >= 0) return bytes_text(whole_in(cell));
+    if (number == nullptr || *number >= 0) return std::string(plus) + bytes_text(whole_in(cell));
     return '-' + bytes_text(std::uint64_t{0} - static_cast<std::uint64_t>(*number));
 }
 
@@ -103,7 +103,9 @@ std::string cell_text(const table_column& column, const table_cell& cell, const 
         case quantity::mean_count:
             return mean_count_text(number);
         case quantity::bytes:
-            return signed_bytes(cell);
+            return signed_bytes(cell, "");
+        case quantity::change_bytes:
+            return signed_bytes(cell, "+");
         case quantity::identity:
             return fmt::format("{:.0f}", number);
         case quantity::number:

@@ -22,6 +22,7 @@ struct callback_state {
     std::atomic<decltype(&cuptiGetTimestamp)> timestamp{nullptr};
     std::atomic<decltype(&cuptiGetStreamIdEx)> stream_id{nullptr};
     std::atomic<decltype(&cuptiGetContextId)> context_id{nullptr};
+    std::atomic<decltype(&cuptiGetDeviceId)> device_id{nullptr};
     std::atomic<decltype(&cuStreamGetCtx)> stream_context{nullptr};
     std::atomic<decltype(&cuptiGetGraphNodeId)> graph_node_id{nullptr};
     std::atomic<decltype(&cuptiGetGraphId)> graph_id{nullptr};

@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "hooks/cupti/device_launches.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
+#include "hooks/cupti/memory_calls.hpp"
 #include "hooks/cupti/stream_syncs.hpp"
 #include "hooks/lines/call_lines.hpp"
 #include "hooks/stream_names.hpp"
@@ -86,6 +87,7 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
     const std::uint64_t since_call = now - this_thread.latest_call;
     if (is_long_stretch(since_call)) note_lines(out, stack_role::before, key, now, since_call);
     this_thread.latest_call = now;
+    this_thread.is_allocating = is_memory_call(kind);
     out.open_api(key, domain, [&](record& r) {
         begin_call_record(r, record_kind::api_enter, domain, now, key);
         r.name = name;
@@ -98,8 +100,11 @@ void record_entry(producer& out, api_domain domain, CUpti_CallbackId cbid, const
 }
 
 // The call's return; its slot is reserved.
-void record_exit(producer& out, api_domain domain, CUpti_CallbackId cbid, std::uint64_t key) noexcept {
+void record_exit(producer& out, api_domain domain, CUpti_CallbackId cbid, const CUpti_CallbackData& data,
+                 std::uint64_t key) noexcept {
     const std::uint64_t now = ticks_now();
+    if (this_thread.is_allocating) note_memory_call(out, domain, cbid, data, now);
+    this_thread.is_allocating = false;
     const std::uint64_t taken = now - this_thread.latest_call;
     const bool is_long =
         kind_of_call(domain, cbid) == launch_kind::kernel ? is_long_launch(taken) : is_long_call(taken);
@@ -132,7 +137,7 @@ void record_exit(producer& out, api_domain domain, CUpti_CallbackId cbid, std::u
     if (is_entry) {
         if (!out->is_inside_api(key)) record_entry(*out, domain, cbid, data, key);
     } else if (out->is_open_api(key, domain)) {
-        record_exit(*out, domain, cbid, key);
+        record_exit(*out, domain, cbid, data, key);
     }
 }
 
@@ -213,7 +218,7 @@ void CUPTIAPI on_buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer
     const std::uint64_t key = correlation_key(epoch, data.correlationId);
     if (out->is_inside_api(key)) [[likely]] {
         if (data.callbackSite == CUPTI_API_ENTER || !out->is_open_api(key, where)) return;
-        if (this_thread.direct_epoch != epoch) [[unlikely]]
+        if (this_thread.direct_epoch != epoch || this_thread.is_allocating) [[unlikely]]
             return on_any_call(where, cbid, data);
         const std::uint64_t now = tick_counter();
         if (is_long_call(now - this_thread.latest_call)) [[unlikely]]

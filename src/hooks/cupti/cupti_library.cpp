@@ -128,7 +128,8 @@ outcome take(void* handle, const std::string& name, cupti_library& out, const st
         find(handle, "cuptiActivitySetAttribute", out.set_attribute) &&
         find(handle, "cuptiGetTimestamp", out.timestamp) && find(handle, "cuptiGetResultString", out.result_string) &&
         find(handle, "cuptiGetStreamIdEx", out.stream_id) && find(handle, "cuptiGetContextId", out.context_id) &&
-        find(handle, "cuptiGetGraphNodeId", out.graph_node_id) && find(handle, "cuptiFinalize", out.finalize);
+        find(handle, "cuptiGetDeviceId", out.device_id) && find(handle, "cuptiGetGraphNodeId", out.graph_node_id) &&
+        find(handle, "cuptiFinalize", out.finalize);
     (void)find(handle, "cuptiActivityEnableAndDump", out.enable_and_dump);
     (void)find(handle, "cuptiGetGraphId", out.graph_id);
     (void)find(handle, "cuptiGetGraphExecId", out.graph_exec_id);

@@ -55,6 +55,7 @@ struct cupti_library {
     decltype(&cuptiGetResultString) result_string = nullptr;
     decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
     decltype(&cuptiGetContextId) context_id = nullptr;
+    decltype(&cuptiGetDeviceId) device_id = nullptr;
     decltype(&cuptiGetGraphNodeId) graph_node_id = nullptr;
     decltype(&cuptiGetGraphId) graph_id = nullptr;                        // null in versions without it
     CUptiResult (*graph_exec_id)(CUgraphExec, std::uint32_t*) = nullptr;  // null in versions without it; since 12.4

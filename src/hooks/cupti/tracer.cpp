@@ -8,6 +8,7 @@
 
 #include "hooks/cupti/callbacks.hpp"
 #include "hooks/cupti/graph_nodes.hpp"
+#include "hooks/cupti/memory_calls.hpp"
 #include "hooks/cupti/quiescence.hpp"
 #include "hooks/stream_names.hpp"
 #include "record/cupti/cupti_layout.hpp"
@@ -72,6 +73,7 @@ outcome cupti_tracer::subscribe() noexcept {
     callbacks.timestamp.store(cupti_.timestamp);
     callbacks.stream_id.store(cupti_.stream_id);
     callbacks.context_id.store(cupti_.context_id);
+    callbacks.device_id.store(cupti_.device_id);
     callbacks.stream_context.store(driver_.stream_context);
     callbacks.graph_node_id.store(cupti_.graph_node_id);
     callbacks.graph_id.store(cupti_.graph_id);
@@ -122,8 +124,8 @@ outcome cupti_tracer::observe_profiler_calls(void (*on_call)(bool starts) noexce
     return {};
 }
 
-outcome cupti_tracer::attach(std::uint32_t epoch, activity_set activities, bool whole_graphs,
-                             bool runtime_calls) noexcept {
+outcome cupti_tracer::attach(std::uint32_t epoch, activity_set activities, bool whole_graphs, bool runtime_calls,
+                             bool memory_calls) noexcept {
     if (!library_opened_.ok()) return library_opened_;
     if (callbacks.is_left) return outcome::failed(process_ends);
     if (attached_) return {};
@@ -141,6 +143,7 @@ outcome cupti_tracer::attach(std::uint32_t epoch, activity_set activities, bool 
     region_.header().cupti_epoch.store(epoch);
     region_.header().cupti_since_ns.store(since_ns_);
     callbacks.last_unrecorded_call.store(0);
+    record_memory_calls(memory_calls);
     buffers_.await_from_now();
     outcome enabled = enable(whole_graphs);
     attached_ = true;  // not before: enable() initialises CUPTI, and the drain thread must not call it meanwhile

@@ -55,8 +55,10 @@ public:
     // REQUIRES: CUPTI may stay in the process, because it is not finalized from then on. The reason: when a callback is
     // switched on or off while its runtime call is under way, CUPTI may leave a hook in the runtime. After a finalize
     // that hook would write to memory that CUPTI has freed (docs/internals/reliability.md).
+    //
+    // `memory_calls`: what calls do with CUDA's own memory is recorded (memory_calls.hpp), if calls that allocate are.
     outcome attach(std::uint32_t epoch, activity_set activities = activity_set::all(), bool whole_graphs = false,
-                   bool runtime_calls = false) noexcept;
+                   bool runtime_calls = false, bool memory_calls = false) noexcept;
 
     // Calls `on_call` for cudaProfilerStart (true) and cudaProfilerStop (false), inside the call, on the thread that
     // makes it. Nothing else is observed. attach() keeps this running, and detach() ends it. `on_call` may call

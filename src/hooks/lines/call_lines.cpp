@@ -412,4 +412,46 @@ void note_birth(producer& out, std::uint64_t key, std::uint64_t ticks, bool is_l
     }
 }
 
+namespace {
+
+// Libraries through which others call CUDA: by their functions, and by their names, since a process may have several
+// copies of the runtime.
+constinit std::array<std::atomic<const void*>, 4> cuda_modules{};
+
+bool is_of_cuda(const void* module, std::string_view path) noexcept {
+    // relaxed: an entry is complete in itself.
+    const bool is_one = std::any_of(cuda_modules.begin(), cuda_modules.end(), [&](const auto& known) {
+        return module != nullptr && known.load(std::memory_order_relaxed) == module;
+    });
+    if (is_one) return true;
+    const std::string_view file = path.substr(path.rfind('/') + 1);
+    return file.starts_with("libcuda.so") || file.starts_with("libcudart.so") || file.starts_with("libcupti.so");
+}
+
+}  // namespace
+
+void note_cuda_functions(std::span<const void* const> functions) noexcept {
+    if (!has_native) return;
+    std::size_t count = 0;
+    for (const void* const function : functions) {
+        if (function == nullptr || count == cuda_modules.size()) continue;
+        cuda_modules[count++].store(native_stack::module_at(function), std::memory_order_relaxed);
+    }
+}
+
+void note_caller(producer& out, std::uint64_t key, std::uint64_t ticks) noexcept {
+    native_frame frame;
+    if (!has_native || !native_stack::find(frame, is_of_cuda) || !out.has_much_room_for(1)) return;
+    std::array<char, native_stack::most_text> text;
+    record r;
+    r.kind = record_kind::code_line;
+    r.ticks = ticks;
+    r.value = key;
+    r.name = out.intern(native_stack::module_of(frame, text));
+    r.color = static_cast<std::uint32_t>(std::min<std::uint64_t>(frame.offset, UINT32_MAX));
+    r.category = 1U << 16;
+    r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(stack_role::caller) | native_line | library_line);
+    out.write(r);
+}
+
 }  // namespace prof

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,12 @@ void note_lines(producer& out, stack_role role, std::uint64_t key, std::uint64_t
 // The same of a block of memory, or of a request that failed, whose record was just written: `key` is its `value`.
 // Large blocks come first (stack_of_block_bytes). Threads that work for others have none in Python, as autograd's.
 void note_birth(producer& out, std::uint64_t key, std::uint64_t ticks, bool is_large) noexcept;
+// The modules with these functions are CUDA's libraries, beside those whose files are called so. Null ones are left
+// out. Not for hooks; after record_lines(), and while no hook runs that calls note_caller().
+void note_cuda_functions(std::span<const void* const> functions) noexcept;
+// The library, or the program, that called CUDA: the innermost frame outside CUDA's libraries, as one code_line of the
+// role `caller`. Nothing where stacks of C++ code cannot be walked. Some hundreds of nanoseconds.
+void note_caller(producer& out, std::uint64_t key, std::uint64_t ticks) noexcept;
 // Whether even a launch that took so many ticks has a stack. A launch takes long where the GPU's queue is full, which
 // is no flaw of the line.
 bool is_long_launch(std::uint64_t ticks) noexcept;

@@ -369,11 +369,13 @@ bool native_stack::prepare(bool (*is_of_library)(std::string_view) noexcept) noe
 #endif
 }
 
-[[gnu::noinline]] std::span<const native_frame> native_stack::walk(std::span<native_frame> out,
-                                                                   std::uint32_t& depth) noexcept {
-    depth = 0;
-    std::size_t count = 0;
+namespace {
+
 #if defined(__x86_64__)
+// Visits the frames of this thread outside libprof, the innermost first, until `visit(frame, module)` returns false.
+// Its caller must not be inlined: the registers are read here.
+template <typename TVisit>
+[[gnu::always_inline]] inline void visit_frames(TVisit&& visit) noexcept {
     machine_state state;
     word* const registers = state.registers.data();
     asm volatile(
@@ -392,37 +394,76 @@ bool native_stack::prepare(bool (*is_of_library)(std::string_view) noexcept) noe
     for (const std::uint8_t number : kept_registers) state.known |= 1U << number;
     state.known |= 1U << stack_pointer_number | 1U << return_address_number;
     const std::uintptr_t stack_pointer = state.registers[stack_pointer_number];
-    if ((stack_pointer < this_stack.begin || stack_pointer >= this_stack.end) && !find_stack(stack_pointer)) return {};
+    if ((stack_pointer < this_stack.begin || stack_pointer >= this_stack.end) && !find_stack(stack_pointer)) return;
     constexpr std::uint32_t most_frames = 128;
-    std::size_t own = 0;
-    native_frame called;  // by the present one
+    std::uint32_t depth = 0;
     bool is_inside_us = true;
     bool is_exact = true;  // the address is that of the instruction itself, and not of the one behind a call
-    for (std::uint32_t i = 0; i < most_frames && own + 1 < out.size(); ++i) {
+    for (std::uint32_t i = 0; i < most_frames; ++i) {
         const std::uintptr_t instruction = state.registers[return_address_number] - (is_exact ? 0 : 1);
         found_module found;
         if (facts.find_module(reinterpret_cast<void*>(instruction), &found) != 0) break;  // NOLINT
         if (found.module != facts.own_module) is_inside_us = false;
         if (!is_inside_us) {
-            native_frame frame{.index = depth++,
-                               .is_library = is_of_library(found),
-                               .offset = instruction - (found.module == nullptr ? 0 : found.module->l_addr),
-                               .module = found.module,
-                               .memory = {static_cast<const std::byte*>(found.begin),
-                                          static_cast<std::size_t>(static_cast<const std::byte*>(found.end) -
-                                                                   static_cast<const std::byte*>(found.begin))}};
-            if (!frame.is_library) {
-                if (own++ == 0 && called.module != nullptr) out[count++] = called;
-                out[count++] = frame;
-            }
-            called = frame;
+            const native_frame frame{.index = depth++,
+                                     .offset = instruction - (found.module == nullptr ? 0 : found.module->l_addr),
+                                     .module = found.module,
+                                     .memory = {static_cast<const std::byte*>(found.begin),
+                                                static_cast<std::size_t>(static_cast<const std::byte*>(found.end) -
+                                                                         static_cast<const std::byte*>(found.begin))}};
+            if (!visit(frame, found)) break;
         }
         if (found.header == nullptr || !step(found, instruction, state, is_exact)) break;
     }
+}
+#endif
+
+}  // namespace
+
+[[gnu::noinline]] std::span<const native_frame> native_stack::walk(std::span<native_frame> out,
+                                                                   std::uint32_t& depth) noexcept {
+    depth = 0;
+    std::size_t count = 0;
+#if defined(__x86_64__)
+    std::size_t own = 0;
+    native_frame called;  // by the present one
+    visit_frames([&](native_frame frame, const found_module& found) {
+        if (own + 1 >= out.size()) return false;
+        depth = frame.index + 1;
+        frame.is_library = is_of_library(found);
+        if (!frame.is_library) {
+            if (own++ == 0 && called.module != nullptr) out[count++] = called;
+            out[count++] = frame;
+        }
+        called = frame;
+        return true;
+    });
 #else
     (void)out;
 #endif
     return {out.data(), count};
+}
+
+[[gnu::noinline]] bool native_stack::find(native_frame& out,
+                                          bool (*skips)(const void* module, std::string_view path) noexcept) noexcept {
+    bool is_found = false;
+#if defined(__x86_64__)
+    visit_frames([&](const native_frame& frame, const found_module& found) {
+        if (found.module == facts.own_module || skips(found.module, path_of(found.module))) return true;
+        out = frame;
+        is_found = true;
+        return false;
+    });
+#else
+    (void)out;
+    (void)skips;
+#endif
+    return is_found;
+}
+
+const void* native_stack::module_at(const void* address) noexcept {
+    found_module found;
+    return facts.find_module(const_cast<void*>(address), &found) == 0 ? found.module : nullptr;
 }
 
 std::string_view native_stack::module_of(const native_frame& frame, std::array<char, most_text>& out) noexcept {

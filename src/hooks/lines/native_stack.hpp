@@ -36,6 +36,12 @@ public:
     // them has called; as many as there is room for. Empty if there are none. `depth`: how many frames were seen.
     static std::span<const native_frame> walk(std::span<native_frame> out, std::uint32_t& depth) noexcept;
 
+    // The innermost frame of this thread in a module that `skips` does not hold for; false: there is none. `module`:
+    // the loader's link_map.
+    static bool find(native_frame& out, bool (*skips)(const void* module, std::string_view path) noexcept) noexcept;
+    // The link_map of the module that has an address; null: not known. REQUIRES: prepare() has returned true.
+    static const void* module_at(const void* address) noexcept;
+
     // "build id\npath"; the id in hexadecimal, and empty if the module has none.
     static std::string_view module_of(const native_frame& frame, std::array<char, most_text>& out) noexcept;
 };

@@ -211,7 +211,8 @@ report_part lines_report(const report_input& input) {
 report_part diagnose_report(const report_input& input) {
     report_part out = one_block(input, "diagnose", findings_of(input));
     text_block memory;
-    for (const memory_finding& each : memory_findings(memory_of(input))) {
+    const memory_summary held = memory_of(input);
+    for (const memory_finding& each : memory_findings(held, checkpoints_of(input, held))) {
         memory.paragraphs.push_back(
             terminal_safe("Memory: " + each.title + (each.advice.empty() ? "" : "; try: " + each.advice)));
     }

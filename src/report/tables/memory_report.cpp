@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reports memory, memory_steps and memory_findings.
+// The reports on memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/projection/code_line_text.hpp"
 #include "analysis/steps/capture_start.hpp"
 #include "base/display_text.hpp"
+#include "report/jax_memory.hpp"
 #include "report/makers.hpp"
 #include "report/memory_answer.hpp"
 
@@ -45,7 +47,14 @@ shown_rows largest_rows(const table& whole, const shown_limits& limits) {
     return out;
 }
 
-void add_notes(const memory_summary& of, table& out) {
+void add_jax_notes(const report_input& input, table& out) {
+    for (const std::string& line : jax_memory_lines(jax_memory_of(input.data))) {
+        out.notes.push_back(line + " (--report jax_memory has what held it)");
+    }
+}
+
+void add_notes(const report_input& input, const memory_summary& of, table& out) {
+    const std::vector<cuda_memory_row> own = cuda_memory_of(input, of);
     for (const memory_device& device : of.devices) {
         std::string line = fmt::format("GPU {}: ", device.device);
         if (!device.is_gpu) line = fmt::format("device {} of PyTorch's kind {}: ", device.device, device.kind);
@@ -57,7 +66,9 @@ void add_notes(const memory_summary& of, table& out) {
             line += fmt::format(", in step {}; in the median step {}", highest.number,
                                 bytes_text(device.steps[device.median].peak));
         }
-        line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
+        if (!of.is_of_cuda) {
+            line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
+        }
         if (device.given_back != 0) {
             line += "; the allocator gave reserved memory back " +
                     (device.given_back == 1 ? std::string("once") : with_thousands(device.given_back) + " times");
@@ -68,7 +79,13 @@ void add_notes(const memory_summary& of, table& out) {
             std::string rest = fmt::format("outside the allocator {} of the GPU's {} were in use then",
                                            bytes_text(outside.at_peak), bytes_text(outside.total));
             if (outside.most > outside.at_peak) rest += fmt::format(", and {} at most", bytes_text(outside.most));
-            out.notes.push_back(rest + ": by CUDA's context, libraries such as NCCL and cuBLAS, and other processes");
+            const std::string known = known_outside_text(own, device.device);
+            out.notes.push_back(rest + (known.empty() ? ": by CUDA's context, libraries such as NCCL and cuBLAS, and "
+                                                        "other processes"
+                                                      : ": " + known +
+                                                            "; the rest by CUDA's context, other "
+                                                            "processes, and what was had before the "
+                                                            "recording"));
         }
         if (device.growth_room && *device.growth_room > 1) {
             out.notes.push_back(
@@ -82,7 +99,8 @@ void add_notes(const memory_summary& of, table& out) {
                                             bytes_text(device.before)));
         }
     }
-    for (const memory_finding& each : memory_findings(of)) out.notes.push_back(each.title);
+    add_jax_notes(input, out);
+    for (const memory_finding& each : memory_findings(of, checkpoints_of(input, of))) out.notes.push_back(each.title);
     if (of.doubtful != 0) {
         out.notes.push_back(
             fmt::format("{} blocks came back or were given out although records say otherwise: records "
@@ -90,7 +108,12 @@ void add_notes(const memory_summary& of, table& out) {
                         with_thousands(of.doubtful)));
     }
     const bool has_outside = std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.outside; });
-    if (!has_outside) {
+    if (of.is_of_cuda) {
+        out.notes.emplace_back(
+            "no allocator reported: these are pieces of CUDA's own memory, as calls such as cudaMalloc had them; what "
+            "was "
+            "had before the recording is in no row (--report memory_pieces has them by the library that called)");
+    } else if (!has_outside) {
         out.notes.emplace_back(
             "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has "
             "all");
@@ -188,8 +211,9 @@ table memory_table(const report_input& input, const memory_summary& of) {
     add_totals(of, out);
     if (of.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
+        add_jax_notes(input, out);
     } else {
-        add_notes(of, out);
+        add_notes(input, of, out);
     }
     return out;
 }
@@ -199,6 +223,72 @@ table memory_table(const report_input& input, const memory_summary& of) {
 report_part memory_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     return part_of(memory_table(input, found));
+}
+
+report_part cuda_memory_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    const std::vector<cuda_memory_row> rows = cuda_memory_of(input, found);
+    table out{"memory_pieces", "CUDA's own memory, by the library that called CUDA", {}, {}, {}};
+    const bool has_several =
+        std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.device != rows.front().device; });
+    out.columns = {{"device", has_several ? "GPU" : "", quantity::identity},
+                   {"kind", "kind", quantity::text},
+                   {"caller", "called by", quantity::text},
+                   {"use", "for", quantity::text, 1},
+                   {"path", "born in", quantity::text},
+                   {"peak_bytes", "at peak", quantity::bytes},
+                   {"end_bytes", "at the end", quantity::bytes, 3},
+                   {"most_bytes", "at most", quantity::bytes, 2},
+                   {"births", "pieces", quantity::count, 4},
+                   {"births_in_steps", "in steps", quantity::count, 5}};
+    for (const cuda_memory_row& row : rows) {
+        out.rows.push_back({row.device, std::string(to_string(row.kind)), text_or_none(row.caller),
+                            std::string(row.is_of_allocator ? "PyTorch's allocator" : "itself"), row.path,
+                            static_cast<std::int64_t>(row.at_peak), static_cast<std::int64_t>(row.at_end),
+                            static_cast<std::int64_t>(row.most), row.births, row.births_in_steps});
+    }
+    out.legend = {
+        {"for", "for: what PyTorch's allocator had of CUDA is what it reserves; all else is outside of it."},
+        {"at peak", "at peak: at the peak of the GPU's highest step; of the host's memory, of the fullest GPU's."}};
+    out.shorten = largest_rows;
+    if (rows.empty()) {
+        out.notes.push_back(input.data.property("allocations") == "on"
+                                ? "no call of CUDA's that had memory was recorded"
+                                : "no allocation was recorded: `prof run --allocations on` does");
+    } else {
+        out.notes.emplace_back(
+            "what was had before the recording, arrays, and what CUDA takes by itself are in no row");
+    }
+    return part_of(std::move(out));
+}
+
+report_part jax_memory_report(const report_input& input) {
+    const jax_memory found = jax_memory_of(input.data);
+    table out{"jax_memory", "What JAX had in memory when the recording ended", {}, {}, {}};
+    out.columns = {{"device", "device", quantity::text},    {"kind", "kind", quantity::text},
+                   {"line", "line", quantity::text},        {"code", "code", quantity::text},
+                   {"end_bytes", "bytes", quantity::bytes}, {"end_count", "count", quantity::count}};
+    for (const jax_holder& each : found.holders) {
+        const std::string line =
+            each.file.empty() ? std::string() : fmt::format("{}:{}", short_file(input.data, each.file), each.line);
+        out.rows.push_back({each.device, each.kind, text_or_none(line), text_or_none(each.function),
+                            static_cast<std::int64_t>(each.bytes), each.count});
+    }
+    for (const jax_device_memory& each : found.devices) {
+        if (!each.in_use || !out.totals.empty()) continue;
+        out.totals = {{"in_use_bytes", *each.in_use},
+                      {"peak_bytes", each.peak ? table_cell(*each.peak) : table_cell()},
+                      {"limit_bytes", each.limit ? table_cell(*each.limit) : table_cell()}};
+    }
+    out.legend = {{"line", "line: of the program's own code, where an array was made or a program compiled."}};
+    out.shorten = largest_rows;
+    out.notes = jax_memory_lines(found);
+    if (found.devices.empty() && found.holders.empty()) {
+        out.notes.push_back(input.data.property("allocations") == "on"
+                                ? "JAX was not asked: the program does not use it, or was not started by `prof run`"
+                                : "JAX was not asked: `prof run --allocations on` does");
+    }
+    return part_of(std::move(out));
 }
 
 report_part memory_steps_report(const report_input& input) {
@@ -277,7 +367,7 @@ report_part memory_lines_report(const report_input& input) {
 
 report_part memory_findings_report(const report_input& input) {
     const memory_summary found = memory_of(input);
-    const std::vector<memory_finding> findings = memory_findings(found);
+    const std::vector<memory_finding> findings = memory_findings(found, checkpoints_of(input, found));
     table out{"memory_findings", "What to change about GPU memory", {}, {}, {}};
     out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
                    {"finding", "", quantity::text},
@@ -309,6 +399,41 @@ report_part memory_findings_report(const report_input& input) {
                                      "of the driver in a quarter of the steps"
                                    : "no error and no fragmentation was found; without steps, growth and memory "
                                      "had of the driver in them could not be looked for");
+    }
+    return part_of(std::move(out));
+}
+
+report_part memory_checkpoints_report(const report_input& input) {
+    const memory_summary found = memory_of(input);
+    table out{"memory_checkpoints", "Modules that could be checkpointed, by what that would save", {}, {}, {}};
+    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
+                   {"module", "module", quantity::text},
+                   {"class", "class", quantity::text, 3},
+                   {"calls", "calls", quantity::count, 2},
+                   {"saving_bytes", "saves", quantity::bytes},
+                   {"peak_bytes", "peak then", quantity::bytes},
+                   {"cost_ns", "costs", quantity::time_ns},
+                   {"held_bytes", "holds", quantity::bytes, 1},
+                   {"output_bytes", "outputs", quantity::bytes, 1},
+                   {"forward_gpu_ns", "GPU forward", quantity::time_ns, 4},
+                   {"forward_host_ns", "host forward", quantity::time_ns, 5}};
+    if (found.devices.empty()) {
+        out.notes.push_back(no_allocation_text(input.data));
+        return part_of(std::move(out));
+    }
+    const checkpoint_answer answer = checkpoints_of(input, found);
+    for (const checkpoint_advice& each : answer.modules) {
+        out.rows.push_back({each.device, each.module, text_or_none(each.class_name), each.calls, each.saving, each.peak,
+                            static_cast<std::int64_t>(each.cost_ns), each.held, each.outputs,
+                            static_cast<std::int64_t>(each.gpu_ns), static_cast<std::int64_t>(each.host_ns)});
+    }
+    out.legend = {{"saves", "saves: of the highest step's peak, if each call of the module were checkpointed."},
+                  {"costs", "costs: of a step, by replay with the module's forward once more before its backward."},
+                  {"holds", "holds: what forward made in its calls, alive at the peak; outputs stay."}};
+    if (!answer.reason.empty()) out.notes.push_back(answer.reason);
+    if (answer.replayed < answer.steps) {
+        out.notes.push_back(
+            fmt::format("costs are by {} of {} steps", with_thousands(answer.replayed), with_thousands(answer.steps)));
     }
     return part_of(std::move(out));
 }

@@ -97,7 +97,8 @@ void gpu_session::attach(std::uint32_t epoch, bool cuda_is_new) {
         if (!make_tracer(*options)) return;
         const bool whole_graphs = options->cuda_graphs == graph_detail::graphs && cuda_is_new;
         lines_notice_ = record_lines(options->lines, options->library_code);
-        attached = tracer_->attach(epoch, activities, whole_graphs, options->api_calls == call_level::runtime);
+        attached = tracer_->attach(epoch, activities, whole_graphs, options->api_calls == call_level::runtime,
+                                   options->allocations);
         if (attached.ok()) put_handler_first();
     } catch (const std::exception& failure) {
         attached = outcome::failed(failure.what());

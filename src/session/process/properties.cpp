@@ -57,6 +57,7 @@ property_list capture_properties(const session_options& options, const process_f
     put("nvtx_notice", earlier_nvtx_notice());
     put("nccl_notice", options.nccl ? nccl_notice() : "");
     put("allocations", options.allocations ? "on" : "");
+    put("cuda_memory", options.allocations ? "on" : "");  // of calls of CUDA, beside an allocator's
     put("allocator", options.allocations && was_torch_allocator_followed() ? "pytorch" : "");
     put("pytorch", text_of(options, "pytorch"));
     put("modules", options.modules ? text_of(options, "modules") : "");

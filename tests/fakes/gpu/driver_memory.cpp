@@ -2,6 +2,7 @@
 // cu*: memory, copies, sets. A "device" allocation is host memory, and its bytes really are copied, at launch.
 #include <cupti.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "fakes/gpu/api_call.hpp"
@@ -94,7 +95,8 @@ extern "C" {
 CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
     const cuMemAlloc_v2_params params{pointer, bytes};
     api_call call{FAKE_DRIVER_FUNCTION(cuMemAlloc_v2), &params};
-    current_context();
+    const CUcontext context = current_context();
+    if (bytes > gpu().device(context->device).memory_bytes) return call.finish(CUDA_ERROR_OUT_OF_MEMORY);
     *pointer = reinterpret_cast<CUdeviceptr>(gpu().allocate(bytes, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE));
     return call.finish(CUDA_SUCCESS);
 }
@@ -128,6 +130,22 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
     api_call call{FAKE_DRIVER_FUNCTION(cuMemFreeAsync), &params};
     const bool is_ours = gpu().release(address(pointer), CUPTI_ACTIVITY_MEMORY_KIND_DEVICE);
     return call.finish(is_ours ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+// Physical memory has no address here: a handle, which is never mapped.
+CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t size, const CUmemAllocationProp* prop,
+                     unsigned long long flags) {
+    static std::atomic<CUmemGenericAllocationHandle> latest{0};
+    const cuMemCreate_params params{handle, size, prop, flags};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemCreate), &params};
+    *handle = ++latest;
+    return call.finish(CUDA_SUCCESS);
+}
+
+CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
+    const cuMemRelease_params params{handle};
+    api_call call{FAKE_DRIVER_FUNCTION(cuMemRelease), &params};
+    return call.finish(handle != 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 
 CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int flags) {

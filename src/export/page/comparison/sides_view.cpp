@@ -42,8 +42,8 @@ side_node tree_of(const std::vector<compared_cost>& ranges) {
             at = &child_named(*at, range.name.substr(begin, end - begin));
             begin = end + 1;
         }
-        at->base_ns += range.base_ns;
-        at->new_ns += range.new_ns;
+        at->base_ns += range.base_amount;
+        at->new_ns += range.new_amount;
         at->is_in_base |= range.is_in_base;
         at->is_in_new |= range.is_in_new;
     }

@@ -36,6 +36,7 @@ constexpr table_view last_views[] = {
     {"diff_modules", "changed-modules", "Modules that changed most", ""},
     {"diff_kernels", "changed-kernels", "Kernels that changed most", "Kernels"},
     {"diff_lines", "changed-lines", "Lines that changed most", "Lines"},
+    {"diff_memory", "changed-memory", "Memory at the peak, what changed most", "Memory"},
 };
 
 // A true minus, and a dash for what is not there.

@@ -204,13 +204,21 @@ public:
         }
         add_findings(out);
         out.details =
-            "Of PyTorch’s caching allocator. What CUDA, NCCL and other libraries hold beside it is not in these "
-            "figures.";
+            found_.is_of_cuda
+                ? "Of CUDA’s own memory, as calls such as cudaMalloc had it: no allocator reported. What was had "
+                  "before the recording is not in these figures."
+                : "Of PyTorch’s caching allocator. What CUDA, NCCL and other libraries hold beside it is not in "
+                  "these figures.";
+        const std::vector<cuda_memory_row> own = cuda_memory_of(input_.report, found_);
         for (const memory_device& each : found_.devices) {
+            if (found_.is_of_cuda) break;
             if (!each.outside) continue;
             out.details += fmt::format(" On {} it was {} at the peak, and {} at most, of {}.", device_name(each),
                                        bytes_text(each.outside->at_peak), bytes_text(each.outside->most),
                                        bytes_text(each.outside->total));
+            if (const std::string known = known_outside_text(own, each.device); !known.empty()) {
+                out.details += fmt::format(" Of this, calls of CUDA had {}.", page_label(known));
+            }
         }
         return out;
     }
@@ -453,7 +461,7 @@ private:
     void add_findings(page_view& out) const {
         page_json& list = out.data["findings"] = page_json::array();
         page_list texts;
-        for (const memory_finding& each : memory_findings(found_)) {
+        for (const memory_finding& each : memory_findings(found_, checkpoints_of(input_.report, found_))) {
             std::string title = capitalized(page_sentence(each.title)) + '.';
             if (found_.devices.size() > 1) title = fmt::format("GPU {}: {}", each.device, title);
             const std::string advice = page_sentence("Try: " + each.advice + ".");

@@ -9,7 +9,7 @@ last. JAX measures these stages for its listeners (jax.monitoring), which are ca
 beginning, too, so it replaces the function that makes the context manager around each stage.
 
 The names of operations that are missing in XLA's own ranges, and the phases of what XLA fused across them, are stored
-with the capture.
+with the capture; with the option `allocations` also what JAX says of its memory.
 """
 import atexit
 import ctypes
@@ -18,6 +18,7 @@ import re
 import sys
 import time
 import types
+import zlib
 
 # The options: of the environment, unless a program has given others (sitecustomize.py).
 SETTINGS = globals().get("SETTINGS", os.environ)
@@ -255,11 +256,133 @@ class Names:
         self.save()
 
 
+# --- memory ---------------------------------------------------------------------------------------------------------
+
+MOST_HOLDERS = 200  # places that hold memory
+OF_LIBRARIES = re.compile(r"/site-packages/|/dist-packages/|/lib/python3\.|^<")
+
+
+def fields_of(data):
+    """Yields the fields of a message of protocol buffers: the number, and its value or bytes."""
+    at = 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                return value
+
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            yield key >> 3, number()
+        elif key & 7 == 2:
+            size = number()
+            at += size
+            yield key >> 3, data[at - size:at]
+        else:
+            at += {1: 8, 5: 4}[key & 7]
+
+
+def numbers_of(value):
+    """A repeated field's numbers, which may be packed into bytes."""
+    if isinstance(value, int):
+        return [value]
+    out, one, shift = [], 0, 0
+    for byte in value:
+        one |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            out.append(one)
+            one = shift = 0
+    return out
+
+
+def holders_of(profile):
+    """Yields of a heap profile (pprof) what is alive: kind, device, bytes, count, and the innermost frame of the program's
+    own code, else of any: file, line, function."""
+    samples, locations, functions, texts = [], {}, {}, []
+    for field, value in fields_of(profile):
+        if field == 2:
+            samples.append(value)
+        elif field == 4:
+            inner = list(fields_of(value))
+            lines = [dict(fields_of(line)) for number, line in inner if number == 4]
+            locations[dict(inner).get(1, 0)] = lines
+        elif field == 5:
+            function = dict(fields_of(value))
+            functions[function.get(1, 0)] = (function.get(2, 0), function.get(4, 0))
+        elif field == 6:
+            texts.append(value.decode("utf-8", "replace"))
+    for sample in samples:
+        places, values, labels = [], [], {}
+        for field, value in fields_of(sample):
+            if field == 1:
+                places += numbers_of(value)
+            elif field == 2:
+                values += numbers_of(value)
+            elif field == 3:
+                label = dict(fields_of(value))
+                labels[texts[label.get(1, 0)]] = texts[label.get(2, 0)]
+        frames = []
+        for place in places:
+            for line in locations.get(place, ()):
+                name, file = functions.get(line.get(1, 0), (0, 0))
+                frames.append((texts[file], line.get(2, 0), texts[name]))
+        own = next((frame for frame in frames if not OF_LIBRARIES.search(frame[0])), frames[0] if frames else ("", 0, ""))
+        count, size = (values + [0, 0])[:2]
+        yield (labels.get("kind", ""), labels.get("device", ""), *own), size, count
+
+
+class Memory:
+    """What JAX's own allocators say, and its heap profile, which is always on: asked for when a recording ends."""
+
+    def __init__(self, native):
+        self.native = native
+
+    def attempt(self, of, method):
+        return self.native.attempt(getattr(of, method, list))
+
+    def complete(self):
+        """Raises what a signal handler of the program raises meanwhile."""
+        try:
+            devices, holders = [], {}
+            bridge = sys.modules.get("jax._src.xla_bridge")
+            for client in list(getattr(bridge, "_backends", {}).values()):
+                for device in self.attempt(client, "local_devices") or []:
+                    stats = self.attempt(device, "memory_stats")
+                    stats = stats if type(stats) is dict else {}
+                    devices.append("\t".join([str(device), *(str(stats.get(key, "")) for key in (
+                        "bytes_in_use", "peak_bytes_in_use", "bytes_limit", "bytes_reserved", "num_allocs"))]))
+                profile = self.attempt(client, "heap_profile")
+                if type(profile) is not bytes:
+                    continue
+                if profile[:2] == b"\x1f\x8b":
+                    profile = zlib.decompress(profile, 31)
+                for holder, size, count in holders_of(profile):
+                    known = holders.setdefault(holder, [0, 0])
+                    known[0] += size
+                    known[1] += count
+            self.native.keep_text(b"jax_devices", "\n".join(devices).encode("utf-8", "replace"))
+            largest = sorted(holders.items(), key=lambda item: -item[1][0])[:MOST_HOLDERS]
+            lines = ["\t".join(map(str, (*sizes, *holder))).replace("\n", " ") for holder, sizes in largest]
+            self.native.keep_text(b"jax_memory", "\n".join(lines).encode("utf-8", "replace"))
+        except Exception as failure:
+            if not is_own(failure):
+                raise
+
+
 class Replaced:
     """What is replaced in JAX while a recording runs."""
 
-    def __init__(self, names):
+    def __init__(self, names, memory):
         self.names = names
+        self.memory = memory
         self.attributes = []  # of what, the name, the original or None where it is inherited, what replaces it
 
     def add(self, of, name, value):
@@ -276,6 +399,8 @@ class Replaced:
             else:
                 setattr(of, name, original)
         self.names.complete()
+        if self.memory is not None:
+            self.memory.complete()
 
 
 def start(profiler):
@@ -284,7 +409,8 @@ def start(profiler):
     dispatch = sys.modules.get("jax._src.dispatch")
     stage = getattr(dispatch, "log_elapsed_time", None)
     native = names.native = Native(annotation, profiler.StepTraceAnnotation, stage, names.on_compiled)
-    replaced = Replaced(names)
+    memory = Memory(native) if SETTINGS.get("PROF_ALLOCATIONS") == "on" else None
+    replaced = Replaced(names, memory)
     for name, method in native.of_annotation.items():
         replaced.add(annotation, name, method)
     if stage is not None:
@@ -292,3 +418,5 @@ def start(profiler):
     replaced.attach()
     OBSERVERS.append(replaced)
     atexit.register(names.complete)
+    if memory is not None:
+        atexit.register(memory.complete)
