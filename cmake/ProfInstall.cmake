@@ -5,7 +5,7 @@
 #   prof_headers       the headers, with NVTX's, and CMake's prof::headers
 #   prof_development   what linking needs beside these two: libprof.so, libprof_autostart.a, CMake's prof::prof,
 #                      pkg-config's files
-#   prof_tools         the prof command and its Python files; `prof run` needs prof_runtime, too
+#   prof_tools         the prof command, its Python files and its queries; `prof run` needs prof_runtime, too
 #
 # Each has the licences of what is in it. With PROF_INSTALL=OFF they are installed only if they are asked for by name.
 # The rules exist all the same: a library that links prof::headers cannot be exported otherwise.
@@ -67,6 +67,8 @@ function(prof_install)
         install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/hooks/torch/python/ ${PROJECT_SOURCE_DIR}/src/hooks/jax/python/
             COMPONENT prof_tools ${exclude}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/prof/python FILES_MATCHING PATTERN "*.py")
+        install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/export/parquet/queries COMPONENT prof_tools ${exclude}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/prof FILES_MATCHING PATTERN "*.sql")
         if(PROF_SHARE_DIR)  # manual pages, scripts of shells
             install(DIRECTORY ${PROF_SHARE_DIR}/ COMPONENT prof_tools ${exclude} DESTINATION ${CMAKE_INSTALL_DATADIR})
         endif()

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -21,10 +24,14 @@
 #include "cli/output.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/table_folder.hpp"
 #include "cli/trace_places.hpp"
 #include "diagnose/path_shares.hpp"
 #include "export/atomic_file.hpp"
 #include "export/chrome/chrome_trace.hpp"
+#include "export/parquet/capture_tables.hpp"
+#include "export/parquet/job_tables.hpp"
+#include "export/parquet/table_schemas.hpp"
 #include "report/projected_timeline.hpp"
 
 namespace prof {
@@ -32,6 +39,7 @@ namespace {
 
 constexpr const char* compressed = "json.gz";
 constexpr const char* plain = "json";
+constexpr const char* tables = "parquet";
 
 trace_counts write_to_standard_output(const timeline& data, const attribution& att, const std::string& name,
                                       bool is_compressed, progress_observer& progress, const trace_track* track) {
@@ -92,14 +100,15 @@ export_command::export_command(command_arguments& arguments) : format_(compresse
         .add("-o,--output", output_,
              "The trace, plain (*.json) or compressed (*.json.gz), or - for standard output: of several captures one "
              "trace "
-             "of their job, with aligned clocks. A directory (DIR/): a trace of each. Default: beside each FILE")
-        .value("TRACE")
-        .takes(trace_outputs());
+             "of their job, with aligned clocks. A directory (DIR/): a trace of each. Default: beside each FILE. Of "
+             "--format parquet: the directory of the tables")
+        .value("TRACE");
     arguments
         .add("--format", format_,
-             "json.gz (default) or json, of traces whose names are not given, and of standard output")
+             "json.gz (default) or json, of traces whose names are not given, and of standard output; parquet: tables "
+             "of the job, for DuckDB, Spark and their like, into the directory that -o names")
         .value("FORMAT")
-        .takes(one_of({compressed, plain}));
+        .takes(one_of({compressed, plain, tables}));
     arguments.add_flag("--critical-path", critical_path_,
                        "With a row of what the steps waited for at each moment, as prof diagnose computes it");
     arguments
@@ -228,8 +237,99 @@ trace_counts export_command::write(const timeline& data, const std::string& name
     return write_to_standard_output(shown, att, trace_file_name(name, format_), format_ == compressed, writing, track);
 }
 
+// Tables of all captures, by their job and rank.
+int export_command::write_tables(const capture_inputs& inputs, const progress_display& progress) const {
+    int status = inputs.all_found ? exit_ok : exit_failure;
+    capture_remarks remarks{note_weight::warning, note_weight::heading};
+    job_tables jobs;
+    std::optional<timeline> only;  // a capture alone is read once
+    const auto input_of = [&](const timeline& data, const std::string& file) {
+        return report_input{.data = data, .capture = file, .projected = {.attribution = flags_.options()}};
+    };
+    for (const std::string& file : inputs.files) {
+        try {
+            timeline data = read(file, progress);
+            const progress_line computing(progress, "looking at the steps of " + file);
+            if (!jobs.survey(file, input_of(data, file))) {
+                complain(file + ": this capture was given twice");
+                continue;
+            }
+            remarks.add(data, file);
+            if (inputs.files.size() == 1) only = std::move(data);
+        } catch (const error& failure) {
+            complain(failure.what());
+            status = exit_failure;
+        }
+    }
+    jobs.plan();
+    if (jobs.captures().empty()) return exit_failure;
+    const table_folder folder(output_);
+    std::map<std::string_view, std::uint64_t> rows;
+    for (std::size_t job = 0; job < jobs.jobs(); ++job) {
+        const progress_line writing(progress, "writing the tables of " + jobs.job_name(job));
+        const auto write = [&](const parquet_table& table, void (job_tables::*make)(std::size_t, parquet_file&) const) {
+            rows[table.name] +=
+                folder.write(table, jobs.job_name(job), {}, "0", [&](parquet_file& out) { (jobs.*make)(job, out); });
+        };
+        write(processes_schema, &job_tables::write_processes);
+        write(steps_schema, &job_tables::write_steps);
+        write(collectives_schema, &job_tables::write_collectives);
+        write(notes_schema, &job_tables::write_notes);
+    }
+    jobs.forget_summaries();
+    for (const exported_capture& place : jobs.captures()) {
+        try {
+            const timeline again = only ? timeline() : read(place.path, progress);
+            const timeline& data = only ? *only : again;
+            const progress_line writing(progress, "writing the tables of " + place.path);
+            const projected_timeline shown(input_of(data, place.path));
+            capture_tables made(shown.data(), shown.att(), !shown.step_function().empty(), place);
+            const auto write = [&](const parquet_table& table, void (capture_tables::*make)(parquet_file&)) {
+                rows[table.name] +=
+                    folder.write(table, place.job, place.rank, place.id, [&](parquet_file& out) { (made.*make)(out); });
+            };
+            write(gpu_operations_schema, &capture_tables::write_gpu_operations);
+            write(ranges_schema, &capture_tables::write_ranges);
+        } catch (const error& failure) {
+            complain(failure.what());
+            status = exit_failure;
+        }
+    }
+    const auto counted = [](std::uint64_t count, const char* noun) {
+        return fmt::format("{} {}{}", with_thousands(count), noun, count == 1 ? "" : "s");
+    };
+    fmt::print("{}: {} of {}: {}, {}, {}, {}\n", terminal_safe(output_), counted(jobs.captures().size(), "capture"),
+               counted(jobs.jobs(), "job"), counted(rows["gpu_operations"], "GPU operation"),
+               counted(rows["ranges"], "range"), counted(rows["steps"], "step"),
+               counted(rows["collectives"], "collective"));
+    remarks.print();
+    return status;
+}
+
+void export_command::check_tables() const {
+    check_table_folder(output_);
+    if (critical_path_) throw usage_error("--critical-path is for traces, and not for --format parquet");
+    if (!ranks_.empty() || part_.request().is_part()) {
+        throw usage_error("--format parquet exports whole captures: choose ranks, steps and ranges in queries");
+    }
+}
+
 int export_command::operator()() const {
+    const bool are_tables = format_ == tables;
+    if (are_tables) {
+        check_tables();
+    } else if (!output_.empty() && !trace_outputs().contains(output_)) {
+        throw usage_error("--output: " + refusal(output_, trace_outputs()));
+    }
     const capture_inputs inputs = captures_or_newest_run(files_);
+    if (are_tables) {
+        const bool has_stream = std::any_of(inputs.files.begin(), inputs.files.end(), is_stream);
+        if (has_stream && inputs.files.size() > 1) {
+            throw usage_error("--format parquet reads captures twice, which a pipe is not: give it alone");
+        }
+        if (inputs.files.empty()) return exit_failure;
+        return write_tables(inputs, progress_display());
+    }
     const bool is_one = is_one_trace(output_) && (inputs.files.size() > 1 || !ranks_.empty());
     if (!ranks_.empty() && !is_one && !inputs.files.empty()) {
         throw usage_error("--ranks is for one trace of a job: give its name (-o TRACE.json.gz)");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `prof export`: captures as traces for viewers. Memory is that of the largest timeline. One thread.
+// `prof export`: captures as traces for viewers, or as tables for queries. Memory is that of the largest timeline. One
+// thread.
 #pragma once
 
 #include <optional>
@@ -30,6 +31,9 @@ private:
     timeline read(const std::string& file, const progress_display& progress) const;
     std::optional<trace_track> track_of(const timeline& data, const std::string& name) const;
     int write_job(const capture_inputs& inputs, const progress_display& progress) const;
+    int write_tables(const capture_inputs& inputs, const progress_display& progress) const;
+    // Throws usage_error if tables were asked for, and something that they cannot be.
+    void check_tables() const;
     // `name`: of the capture.
     trace_counts write(const timeline& data, const std::string& name, const std::string& place,
                        const progress_display& progress) const;

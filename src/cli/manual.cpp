@@ -190,14 +190,16 @@ prof baseline runs/main --any-host -o perf/train.json)",
        file not written
     2  the options make no sense
 )"},
-    {"export", "write a capture as a trace for Perfetto, Chrome and HTA", "prof export [options] [file...]",
+    {"export", "write captures as traces for Perfetto and HTA, or as tables", "prof export [options] [file...]",
      "Writes Chrome JSON in torch.profiler's dialect: the ranges of each thread, CUDA calls, kernels and copies by "
      "stream, arrows from a launch to its work, and the ranges projected on the GPU's streams. Files are as those of "
      "prof report, and have a trace each. Standard error has what must be known of a capture: records lost, an end by "
-     "a signal. A trace opens in https://ui.perfetto.dev and chrome://tracing.",
+     "a signal. A trace opens in https://ui.perfetto.dev and chrome://tracing. With --format parquet: GPU operations, "
+     "ranges, steps, collectives, processes and notes of jobs as tables for DuckDB, Spark and their like.",
      R"(prof export
 prof export run.prof -o trace.json
 prof export prof-captures -o traces/
+prof export prof-captures --format parquet -o tables
 prof export run.prof -o - --format json | jq .displayTimeUnit)",
      R"(EXIT STATUS
     0  done

@@ -23,7 +23,7 @@ bool is_special_file(const struct stat& status) noexcept {
 
 }  // namespace
 
-atomic_file::atomic_file(std::string path, unsigned compressing_threads) : path_(std::move(path)) {
+atomic_file::atomic_file(std::string path, unsigned compressing_threads, bool is_hidden) : path_(std::move(path)) {
     if (path_.ends_with(".gz")) gzip_ = std::make_unique<gzip_stream>(compressing_threads);
     struct stat status {};
     const bool exists = stat(path_.c_str(), &status) == 0;
@@ -33,6 +33,7 @@ atomic_file::atomic_file(std::string path, unsigned compressing_threads) : path_
         file_ = file_identity(descriptor_);
     } else {
         temporary_path_ = path_ + ".tmp-" + std::to_string(getpid());
+        if (is_hidden) temporary_path_.insert(path_.rfind('/') + 1, ".");  // without a slash: at the beginning
         // A leftover of a killed process with the same pid. No other process uses this name.
         unlink(temporary_path_.c_str());
         descriptor_ = create_file(temporary_path_.c_str(), O_WRONLY, 0666, file_);

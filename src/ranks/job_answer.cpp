@@ -15,6 +15,7 @@
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "ranks/arrivals.hpp"
 #include "ranks/job_replay.hpp"
 #include "ranks/own_work.hpp"
 #include "ranks/robust.hpp"
@@ -127,19 +128,6 @@ private:
         for (const rank_figures& each : out_.ranks) out_.recorded_ns = std::max(out_.recorded_ns, each.step_ns);
     }
 
-    double clock_error(const matched_collective& of) const {
-        double out = 0;
-        std::uint32_t first = UINT32_MAX;
-        bool is_on_several = false;
-        for (const collective_member& each : job_.members_of(of)) {
-            const std::uint32_t host = job_.clocks.of_rank[each.rank];
-            if (first == UINT32_MAX) first = host;
-            is_on_several = is_on_several || host != first;
-            out = std::max(out, job_.clocks.hosts[host].fit.error_ns());
-        }
-        return is_on_several ? out : 0;
-    }
-
     // Whether it is of a step that all ranks have.
     bool is_in_steps(const collective_member& of) const {
         const std::uint32_t step = job_.at(of).step;
@@ -174,42 +162,33 @@ private:
                 to.is.ranks = of.count;
             }
             ++to.is.count;
-            const double error_ns = clock_error(of);
+            const double error_ns = clock_error_of(job_, of);
             to.is.clock_error_ns = std::max(to.is.clock_error_ns, error_ns);
             std::int64_t call_first = INT64_MAX, call_last = INT64_MIN;
-            std::vector<std::pair<std::int64_t, std::uint32_t>> arrivals;
             for (const collective_member& member : members) {
-                const rank_collective& is = job_.at(member);
-                const std::int64_t called = job_.aligned(member.rank, is.enqueued_ns);
+                const std::int64_t called = job_.aligned(member.rank, job_.at(member).enqueued_ns);
                 call_first = std::min(call_first, called);
                 call_last = std::max(call_last, called);
-                arrivals.emplace_back(job_.aligned(member.rank, is.begin_ns), member.rank);
+                ++out_.ranks[member.rank].collectives;
             }
-            std::sort(arrivals.begin(), arrivals.end());
-            const std::int64_t last_ns = arrivals.back().first;
-            for (const auto& [at_ns, rank] : arrivals) {
-                rank_figures& figures = out_.ranks[rank];
-                ++figures.collectives;
-                // Which was the last is known only beyond the clocks' error.
-                if (rank == arrivals.back().second &&
-                    static_cast<double>(last_ns - arrivals[arrivals.size() - 2].first) > error_ns) {
-                    ++figures.last;
-                    ++to.last[rank];
-                }
+            const collective_arrivals arrivals = arrivals_of(job_, of, error_ns);
+            if (arrivals.last_rank) {
+                ++out_.ranks[*arrivals.last_rank].last;
+                ++to.last[*arrivals.last_rank];
             }
             for (const collective_member& member : members) {
                 const rank_collective& is = job_.at(member);
-                const std::int64_t waits_ns = last_ns - job_.aligned(member.rank, is.begin_ns);
                 if (is_in_steps(member)) {
-                    out_.ranks[member.rank].wait_ns +=
-                        static_cast<double>(std::min(std::max<std::int64_t>(waits_ns, 0), is.exposed_ns)) / job_.steps;
+                    const std::int64_t waits_ns =
+                        wait_of(is, arrivals.last_ns - job_.aligned(member.rank, is.begin_ns));
+                    out_.ranks[member.rank].wait_ns += static_cast<double>(waits_ns) / job_.steps;
                 }
                 to.exposed += static_cast<double>(is.exposed_ns);
                 to.hidden += static_cast<double>(is.end_ns - is.begin_ns - is.exposed_ns);
             }
             to.transfer.push_back(replay_->transfer_ns(m));
             to.launch.push_back(static_cast<double>(call_last - call_first));
-            to.arrival.push_back(static_cast<double>(last_ns - arrivals.front().first));
+            to.arrival.push_back(static_cast<double>(arrivals.last_ns - arrivals.first_ns));
         }
         for (auto& [key, of] : all) {
             collective_figures& is = of.is;
@@ -557,7 +536,7 @@ private:
                                     deviations_for(static_cast<double>(job_.matched.size()), chance) * deviation;
                 for (const std::uint32_t m : of.matched) {
                     const double takes = replay_->transfer_ns(m);
-                    const bool is_beyond = takes > most && takes - of.median > clock_error(job_.matched[m]);
+                    const bool is_beyond = takes > most && takes - of.median > clock_error_of(job_, job_.matched[m]);
                     if (is_beyond) passing[key].emplace_back(m, of.median / takes);
                 }
             }
@@ -565,7 +544,7 @@ private:
             const double usual = median_of(medians);
             for (const auto& [key, of] : by_communicator) {
                 const bool is_slow = of.median > slow_transfer * usual &&
-                                     of.median - usual > clock_error(job_.matched[of.matched.front()]);
+                                     of.median - usual > clock_error_of(job_, job_.matched[of.matched.front()]);
                 if (!is_slow) continue;
                 for (const std::uint32_t m : of.matched) {
                     const double takes = replay_->transfer_ns(m);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hostile captures cost: each kind of hostile_captures.py through every report and the trace, within limits.
+"""What hostile captures cost: each kind of hostile_captures.py through every report, the trace and the tables, within limits.
 
     hostile_test.py PROF [KIND...]
 
@@ -10,6 +10,7 @@ by what the reports say of damage.
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,19 +63,22 @@ def check(prof, kind, folder):
     with open(path, "wb") as file:
         size = file.write(HOSTILE[kind](CAPTURE_BYTES))
     trace = os.path.join(folder, kind + ".trace.json.gz")
+    tables = os.path.join(folder, kind)
     commands = [[prof, "report", "--report", ",".join(REPORTS), "--format", form, path]
-                for form in ("json", "csv", "table")] + [[prof, "export", path, "-o", trace]]
+                for form in ("json", "csv", "table")] + [[prof, "export", path, "-o", trace],
+               [prof, "export", path, "-o", tables, "--format", "parquet"]]
     problems = check_notes(prof, kind, path)
     for command in commands:
         status, errors, seconds, peak = run(command)
-        what = command[1] if command[1] == "export" else command[command.index("--format") + 1]
-        print(f"{kind:28} {what:6} {size / MEGABYTE:5.2f} MB: status {status}, {seconds:6.2f} s, "
+        what = command[command.index("--format") + 1] if "--format" in command else "export"
+        print(f"{kind:28} {what:7} {size / MEGABYTE:5.2f} MB: status {status}, {seconds:6.2f} s, "
               f"{peak / MEGABYTE:6.1f} MB {errors[:100]}", flush=True)
         if status != 0:
             problems.append(f"{kind}: {what} ended with {status}: {errors[:300]}")
     for name in (path, trace):
         if os.path.exists(name):
             os.unlink(name)
+    shutil.rmtree(tables, ignore_errors=True)
     return problems
 
 

@@ -60,6 +60,16 @@ TEST_F(AtomicFile, AppearsOnCommitWithTheModeOfTheUmask) {
     EXPECT_EQ(file_count(), 1U);
 }
 
+TEST_F(AtomicFile, AHiddenOneIsPassedOverUntilCommit) {
+    atomic_file file(path("a.parquet"), 0, true);
+    file.write("one");
+    ASSERT_EQ(file_count(), 1U);
+    EXPECT_TRUE(fs::directory_iterator(directory_)->path().filename().string().starts_with(".a.parquet.tmp-"));
+    file.commit();
+    EXPECT_EQ(content(path("a.parquet")), "one");
+    EXPECT_EQ(file_count(), 1U);
+}
+
 TEST_F(AtomicFile, LeavesTheOldFileWithoutACommit) {
     std::ofstream(path("a")) << "before";
     {

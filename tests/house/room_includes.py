@@ -71,6 +71,8 @@ ARROWS = {
                     "analysis/steps", "analysis/selection", "analysis/breakdown", "analysis/modules",
                     "analysis/kernels", "analysis/step_table", "analysis/quality", "diagnose", "ranks", "compare", "report", "export",
                     "export/layout", "export/report"],
+    "export/parquet": ["base", "record", "timeline", "symbols", "analysis/attribution", "analysis/projection",
+                       "analysis/steps", "analysis/quality", "ranks", "report", "export"],
     "export/capture_files": ["base", "options", "timeline", "analysis/attribution", "analysis/projection",
                              "analysis/selection", "report",
                              "export", "export/chrome", "export/report"],
@@ -87,7 +89,7 @@ ARROWS = {
     "python": [],
     "cli": ["base", "record", "options", "capture", "timeline", "analysis/attribution", "analysis/projection",
             "analysis/steps", "analysis/selection", "analysis/quality", "diagnose", "ranks", "compare", "report", "export",
-            "export/capture_files", "export/chrome", "export/page", "export/report", "control", "session"],
+            "export/capture_files", "export/chrome", "export/page", "export/parquet", "export/report", "control", "session"],
 }
 
 # The public headers are the session's face: below it libprof does not use its own API, but for the hooks of Python,

@@ -21,6 +21,7 @@ COMMENTS = {
                  ".supp", ".shellcheckrc", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".dict", ".abignore",
                  ".lintian-overrides", "ci/run"),
     ("<!-- ", " -->"): (".md", ".html", ".xml"),
+    ("-- ", ""): (".sql",),
 }
 # These have no comments, are made by a program, or are read byte for byte by a test; or they are licences.
 WITHOUT = ("*.json", "*.ipynb", "*.svg", "*.png", "*.csv", "*.log", "*.prof", "*.abi", "*.gz",

@@ -98,7 +98,7 @@ class Wheel(unittest.TestCase):
             libraries = [name for name in names if re.search(r"\.so(\.\d+)*$", name)]
         self.assertEqual(sorted(libraries), ["libprof/_native.abi3.so", "libprof/lib/libprof.so", "libprof/lib/libprof.so.0"])
         for name in ("bin/prof", "include/prof/range.hpp", "lib/cmake/prof/prof-config.cmake", "py.typed", "lib/pkgconfig/prof.pc",
-                     "share/prof/python/sitecustomize.py", "share/licenses/prof/THIRD_PARTY_NOTICES"):
+                     "share/prof/python/sitecustomize.py", "share/prof/queries/duckdb.sql", "share/licenses/prof/THIRD_PARTY_NOTICES"):
             self.assertIn("libprof/" + name, names)
         self.assertFalse([name for name in names if re.search(r"cupti|cudart|\.c$|/tests/|\.whl$", name)])
         with tarfile.open(self.sdist) as sdist:

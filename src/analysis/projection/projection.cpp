@@ -107,7 +107,7 @@ private:
     void count_instances() {
         std::vector<std::vector<std::int64_t>> sums_ns(rows_.size());
         std::vector<std::vector<std::int64_t>> hosts_ns(rows_.size());
-        const std::vector<std::int64_t> inside_ns = host_time_inside();
+        const std::vector<std::int64_t> inside_ns = tree_.host_time_inside();
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const std::uint32_t node = tree_.node_of(i);
             if (node == npos) continue;
@@ -134,22 +134,6 @@ private:
             set_instance_statistics(rows_[node], sums_ns[node]);
             set_host_statistics(rows_[node], hosts_ns[node]);
         }
-    }
-
-    // By range: how long ranges directly inside, on its own thread, were open.
-    std::vector<std::int64_t> host_time_inside() const {
-        std::vector<std::int64_t> out(data_.ranges.size());
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-            if (tree_.node_of(i) == npos) continue;
-            const timeline_range& range = data_.ranges[i];
-            std::uint32_t around = range.parent;
-            while (around != npos && tree_.node_of(around) == npos) around = data_.ranges[around].parent;
-            if (around == npos) continue;
-            // Pops of two domains may interleave: the inner range may end last.
-            const std::int64_t end_ns = std::min(range.inside_until_ns(), data_.ranges[around].inside_until_ns());
-            out[around] += std::max<std::int64_t>(end_ns - range.start_ns, 0);
-        }
-        return out;
     }
 
     void add_to_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {

@@ -203,6 +203,21 @@ std::uint32_t row_tree::self_of(std::size_t op) const noexcept {
     return owner == owner_no_range ? no_range : unmatched;
 }
 
+std::vector<std::int64_t> row_tree::host_time_inside() const {
+    std::vector<std::int64_t> out(data_.ranges.size());
+    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        if (node_of_[i] == npos) continue;
+        const timeline_range& range = data_.ranges[i];
+        std::uint32_t around = range.parent;
+        while (around != npos && node_of_[around] == npos) around = data_.ranges[around].parent;
+        if (around == npos) continue;
+        // Pops of two domains may interleave: the inner range may end last.
+        const std::int64_t end_ns = std::min(range.inside_until_ns(), data_.ranges[around].inside_until_ns());
+        out[around] += std::max<std::int64_t>(end_ns - range.start_ns, 0);
+    }
+    return out;
+}
+
 std::uint32_t row_tree::fixed_of(std::size_t op) const noexcept {
     const std::uint32_t self = self_of(op);
     if (ambiguous_[self] != 0) return ambiguous;

@@ -51,6 +51,14 @@ public:
     // By range; npos for start/end ranges, which are in no tree, and for those that share the row of a range around
     // them.
     std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
+    // The range itself, or the one around it whose row it shares; an owner_ constant or npos where there is none.
+    // `range`: likewise.
+    std::uint32_t range_with_row(std::uint32_t range) const noexcept {
+        while (is_range(range) && node_of_[range] == npos) range = att_.parent[range];
+        return range;
+    }
+    // By range: how long ranges directly inside, on its own thread, were open. Linear in the ranges.
+    std::vector<std::int64_t> host_time_inside() const;
     bool is_in_stage(std::uint32_t range) const noexcept { return !is_in_stage_.empty() && is_in_stage_[range] != 0; }
     // By replayed range.
     std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }

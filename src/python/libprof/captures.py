@@ -209,7 +209,8 @@ class Capture(_Closable):
         else:
             place = path_of(path)
         if not place.endswith((".json", ".json.gz")):
-            raise InvalidArgument(f"{place}: the name of a trace ends in .json or .json.gz")
+            raise InvalidArgument(f"{place}: the name of a trace ends in .json or .json.gz"
+                                  " (tables are written by the command: prof export --format parquet)")
         if os.path.exists(place) and os.path.exists(self.path) and os.path.samefile(place, self.path):
             raise InvalidArgument(f"{place}: the trace would replace what it is made of")
         result = _export(of.handle, os.fsencode(place), settings(_pairs(options)))
