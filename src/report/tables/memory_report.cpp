@@ -350,7 +350,7 @@ report_part memory_lines_report(const report_input& input) {
         }
     }
     out.legend = {{"line",
-                   "line: of the program's own code. A thread records up to 1,000 stacks a second, of blocks of 1 MiB "
+                   "line: of the program's own code. A thread records up to 800 stacks a second, of blocks of 1 MiB "
                    "and more first; the others have the line of blocks of the same place and size."},
                   {"churn", "churn, births: of blocks given out in a step."}};
     out.shorten = largest_rows;
