@@ -51,10 +51,21 @@ std::string own_path() {
     return realpath(info.dli_fname, resolved) != nullptr ? resolved : std::string{};
 }
 
+// Whether there is some. Where there is none, not even the exception that says so can be made, and the C++ runtime ends
+// the process instead.
+bool has_memory_to_start() noexcept {
+    constexpr std::size_t enough = std::size_t{256} << 10;
+    void* const probe = std::malloc(enough);
+    // Written, since a compiler leaves out what is only taken and given back.
+    if (probe != nullptr) *static_cast<volatile char*>(probe) = 0;
+    std::free(probe);
+    return probe != nullptr;
+}
+
 // libprof.so changes the environment here and nowhere else: when the process starts no other thread reads it. NVTX and
 // the driver read these variables at their first use. A variable that is set belongs to another tool, and stays.
 [[gnu::constructor]] void on_load(int count, char** arguments, char**) noexcept {
-    if (has_more_rights_than_its_user()) return;
+    if (has_more_rights_than_its_user() || !has_memory_to_start()) return;
     const cancellation_guard guard;  // the thread that loads the library may be one of many
     try {
         const std::string image = image_name();

@@ -480,7 +480,9 @@ TEST_F(Storage, SurvivesALackOfMemory) {
     e["PROF_EXPORT"] = "trace,summary";
     int without_rings = 0;
     int whole = 0;
-    for (int kilobytes = 16 << 10; kilobytes <= 256 << 10; kilobytes += kilobytes < 48 << 10 ? 512 : 8 << 10) {
+    for (int kilobytes = 16 << 10; kilobytes <= 256 << 10; kilobytes += kilobytes < 18 << 10   ? 32
+                                                                        : kilobytes < 48 << 10 ? 512
+                                                                                               : 8 << 10) {
         fs::remove_all(output);
         const auto result = run_in_shell(
             "ulimit -v " + std::to_string(kilobytes) + "; export LD_PRELOAD=$PRELOADED; exec \"$@\"", e, {"3000"});
