@@ -95,7 +95,7 @@ struct comparison {
     std::vector<compared_cost> modules{};
     std::vector<compared_cost> kernels{};
     std::vector<compared_cost> lines{};
-    std::vector<compared_cost> memory{};  // empty if not every run has its memory
+    std::vector<compared_cost> memory{};       // empty if not every run has its memory
     std::vector<compared_finding> findings{};  // those that went, came, and stayed
     std::vector<std::string> warnings{};       // why the sides cannot be held against one another
     std::vector<std::string> notes{};          // what could not be compared

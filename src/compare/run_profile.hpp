@@ -63,7 +63,8 @@ struct run_profile {
     std::vector<named_cost> modules{};  // GPU time by path
     std::vector<named_cost> kernels{};  // GPU time by name as C++ has it
     std::vector<named_cost> lines{};    // the host's time by "train.py:57, host code"
-    std::vector<named_cost> memory{};   // bytes by "activations of layer.#"; they add up to peak_bytes if no record was lost
+    std::vector<named_cost>
+        memory{};  // bytes by "activations of layer.#"; they add up to peak_bytes if no record was lost
     std::vector<kept_finding> findings{};
     bool has_modules = false;
     bool is_diagnosed = false;

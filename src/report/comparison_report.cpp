@@ -255,8 +255,7 @@ shown_rows most_changed(const table& whole, const shown_limits& limits) {
 shown_rows most_changed_bytes(const table& whole, const shown_limits& limits) {
     constexpr double share = 1e-4;  // of the peak
     const auto peak = [&](std::size_t column) {
-        return whole.sums.empty() ? 0.0
-                                  : static_cast<double>(std::get<std::int64_t>(whole.sums.front()[column].value));
+        return whole.sums.empty() ? 0.0 : static_cast<double>(std::get<std::int64_t>(whole.sums.front()[column].value));
     };
     shown_rows out = changed_by(std::max(1.0, share * std::max(peak(1), peak(2))), whole, limits);
     if (out.rows.empty()) return out;

@@ -68,13 +68,12 @@ table runs_table(const std::string& report, std::span<const compared_run> runs, 
         number = run.is_new != was_new ? 1 : number + 1;
         was_new = run.is_new;
         longest_ns = std::max(longest_ns, run.step_ns);
-        out.rows.push_back({std::string(run.is_new ? "new" : "base"), number,
-                            run.steps != 0 ? table_cell(run.steps) : table_cell(), run_ns(run.step_ns),
-                            run.at ? run_ns(run.at->low) : table_cell(), run.at ? run_ns(run.at->high) : table_cell(),
-                            run_ns(run.gpu_sum_ns), run_ns(run.gpu_busy_ns),
-                            run.peak_bytes > 0 ? table_cell(static_cast<std::uint64_t>(std::llround(run.peak_bytes)))
-                                               : table_cell(),
-                            run.file});
+        out.rows.push_back(
+            {std::string(run.is_new ? "new" : "base"), number, run.steps != 0 ? table_cell(run.steps) : table_cell(),
+             run_ns(run.step_ns), run.at ? run_ns(run.at->low) : table_cell(),
+             run.at ? run_ns(run.at->high) : table_cell(), run_ns(run.gpu_sum_ns), run_ns(run.gpu_busy_ns),
+             run.peak_bytes > 0 ? table_cell(static_cast<std::uint64_t>(std::llround(run.peak_bytes))) : table_cell(),
+             run.file});
     }
     if (!are_two_groups) {
         out.columns.erase(out.columns.begin());

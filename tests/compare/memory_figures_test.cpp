@@ -96,7 +96,8 @@ TEST(MemoryFigures, PlacesAreComparedWhereEachRunHasThem) {
     base[0].memory = {{"activations of layer.#", 70 * mb, 7}, {"parameters of layer.#", 30 * mb, 3}};
     base[1].memory = {{"activations of layer.#", 74 * mb, 7}, {"parameters of layer.#", 30 * mb, 3}};
     for (run_profile& run : changed) {
-        run.memory = {{"parameters of layer.#", 30 * mb, 3}, {"activations of head", 20 * mb, 1},
+        run.memory = {{"parameters of layer.#", 30 * mb, 3},
+                      {"activations of head", 20 * mb, 1},
                       {"activations of layer.#", 100 * mb, 10}};
     }
     const comparison of = compare(base, changed, {});

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stack at a CUDA call, as records: the Python frames of the thread, or, where it has none, those of C++ code. Of a
 // call that took long, of a call before which the host ran other code for long, and of a large block of memory that the
-// program asks for. Part of the hot path. A call that is short pays one comparison; a stack costs about two microseconds,
-// and a thread has at most most_stacks_a_second of calls and as many of blocks.
+// program asks for. Part of the hot path. A call that is short pays one comparison; a stack costs about two
+// microseconds, and a thread has at most most_stacks_a_second of calls and as many of blocks.
 #pragma once
 
 #include <cstdint>
