@@ -96,7 +96,8 @@ CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
     const cuMemAlloc_v2_params params{pointer, bytes};
     api_call call{FAKE_DRIVER_FUNCTION(cuMemAlloc_v2), &params};
     const CUcontext context = current_context();
-    if (bytes > gpu().device(context->device).memory_bytes) return call.finish(CUDA_ERROR_OUT_OF_MEMORY);
+    if (bytes > gpu().device(static_cast<int>(context->device)).memory_bytes)
+        return call.finish(CUDA_ERROR_OUT_OF_MEMORY);
     *pointer = reinterpret_cast<CUdeviceptr>(gpu().allocate(bytes, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE));
     return call.finish(CUDA_SUCCESS);
 }
