@@ -21,7 +21,8 @@ std::uint32_t birth_lines::number_of(std::uint32_t stack) {
     const auto [known, is_new] = by_stack_.try_emplace(stack, 0);
     if (!is_new) return known->second;
     const code_line* const line = own_line(data_, stack);
-    if (line == nullptr || line->is_library) return 0;  // no code of the program's own is known
+    // No code of the program's own is known, or an address that was not looked up.
+    if (line == nullptr || line->is_library || line->is_native) return 0;
     known_line found{line_text(data_, *line), code_text(data_, stack, *line)};
     const auto [same, is_new_text] =
         by_text_.try_emplace({found.text, found.code}, static_cast<std::uint32_t>(lines_.size()));
