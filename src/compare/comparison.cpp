@@ -150,18 +150,18 @@ void add_memory(comparison& to, const profiles& base, const profiles& changed) {
     const auto count =
         std::count_if(base.begin(), base.end(), has_memory) + std::count_if(changed.begin(), changed.end(), has_memory);
     if (count == 0) return;
-    if (static_cast<std::size_t>(count) == base.size() + changed.size()) {
-        // Baselines of earlier versions have the peaks alone.
-        const auto has_places = [](const run_profile& run) { return !run.memory.empty(); };
-        if (std::all_of(base.begin(), base.end(), has_places) &&
-            std::all_of(changed.begin(), changed.end(), has_places)) {
-            to.memory = compared(base, changed, &run_profile::memory, false);
-        } else {
-            to.notes.emplace_back("what holds the memory is not compared: it is not known of every run");
-        }
+    if (static_cast<std::size_t>(count) != base.size() + changed.size()) {
+        to.notes.emplace_back("memory is not compared: not every run has recorded allocations (--allocations on)");
         return;
     }
-    to.notes.emplace_back("memory is not compared: not every run has recorded allocations (--allocations on)");
+    // Baselines of earlier versions have the peaks alone.
+    const auto has_places = [](const run_profile& run) { return !run.memory.empty(); };
+    if (!std::all_of(base.begin(), base.end(), has_places) ||
+        !std::all_of(changed.begin(), changed.end(), has_places)) {
+        to.notes.emplace_back("what holds the memory is not compared: it is not known of every run");
+        return;
+    }
+    to.memory = compared(base, changed, &run_profile::memory, false);
 }
 
 // A finding is the same if it is of the same rule, and says the same.

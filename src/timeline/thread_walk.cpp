@@ -392,40 +392,34 @@ void thread_walk::add_memory(const record& r) {
     latest_birth_key_ = r.value;
     latest_own_ = npos;
     latest_memory_ = totals_follow ? static_cast<std::uint32_t>(out_->memory.size()) : npos;
-    out_->memory.push_back({.time_ns = now_ns_,
-                            .address = is_failure ? 0 : change.address,
-                            .bytes = is_failure ? r.value : change.bytes,
-                            .allocated = totals_follow ? 0 : change.allocated,
-                            .reserved = totals_follow ? 0 : change.reserved,
-                            .thread = thread_,
-                            .open = open_.head(),
-                            .torch_open = torch_open_.head(),
-                            .works_for = works_for(),
-                            .device = r.domain,
-                            .kind = is_failure        ? memory_kind::failed
-                                    : change.is_freed ? memory_kind::freed
-                                                      : memory_kind::allocated,
-                            .has_totals = !totals_follow});
+    memory_event of = event_of(r, change);
+    of.allocated = totals_follow ? 0 : change.allocated;
+    of.reserved = totals_follow ? 0 : change.reserved;
+    of.has_totals = !totals_follow;
+    out_->memory.push_back(of);
+}
+
+memory_event thread_walk::event_of(const record& r, const memory_change& change) const {
+    const bool is_failure = r.kind == record_kind::out_of_memory;
+    return {.time_ns = now_ns_,
+            .address = is_failure ? 0 : change.address,
+            .bytes = is_failure ? r.value : change.bytes,
+            .thread = thread_,
+            .open = open_.head(),
+            .torch_open = torch_open_.head(),
+            .works_for = works_for(),
+            .device = r.domain,
+            .kind = is_failure        ? memory_kind::failed
+                    : change.is_freed ? memory_kind::freed
+                                      : memory_kind::allocated};
 }
 
 // What came back is known by its address, and its bytes are found when all threads were walked (cuda_memory.hpp).
 void thread_walk::add_own_memory(const record& r) {
-    const bool is_failure = r.kind == record_kind::out_of_memory;
-    const memory_change change = unpacked(r);
     latest_birth_ = npos;
     latest_birth_key_ = r.value;
     latest_own_ = static_cast<std::uint32_t>(out_->cuda_memory.size());
-    out_->cuda_memory.push_back({.of = {.time_ns = now_ns_,
-                                        .address = is_failure ? 0 : change.address,
-                                        .bytes = is_failure ? r.value : change.bytes,
-                                        .thread = thread_,
-                                        .open = open_.head(),
-                                        .torch_open = torch_open_.head(),
-                                        .works_for = works_for(),
-                                        .device = r.domain,
-                                        .kind = is_failure        ? memory_kind::failed
-                                                : change.is_freed ? memory_kind::freed
-                                                                  : memory_kind::allocated}});
+    out_->cuda_memory.push_back({.of = event_of(r, unpacked(r))});
 }
 
 // The next record is that of the call, and the one before is that of the block.

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/memory.hpp"
 #include "record/record.hpp"
 #include "timeline/call_stacks.hpp"
 #include "timeline/captured_nodes.hpp"
@@ -102,6 +103,8 @@ private:
     void add_sync(const record& r);
     void finish_stack();
     void add_memory(const record& r);
+    // Without totals.
+    memory_event event_of(const record& r, const memory_change& change) const;
     void add_own_memory(const record& r);
     void add_graph_node(const record& r);
     void note_parent(const record& r);

@@ -297,6 +297,20 @@ void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::ui
     return true;
 }
 
+// A frame of C++ code, as far as its role says no more.
+record native_record(producer& out, const native_frame& frame, stack_role role, std::uint64_t key,
+                     std::uint64_t ticks) noexcept {
+    std::array<char, native_stack::most_text> text;
+    record r;
+    r.kind = record_kind::code_line;
+    r.ticks = ticks;
+    r.value = key;
+    r.name = out.intern(native_stack::module_of(frame, text));
+    r.color = static_cast<std::uint32_t>(std::min<std::uint64_t>(frame.offset, UINT32_MAX));
+    r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) | native_line);
+    return r;
+}
+
 // The stack of a thread without Python frames, if code of the program's own is in it.
 [[gnu::noinline]] void note_native_lines(producer& out, stack_budget& budget, stack_role role, std::uint64_t key,
                                          std::uint64_t ticks) noexcept {
@@ -313,17 +327,10 @@ void offer_to_samples(producer& out, stack_role role, std::uint64_t key, std::ui
     std::uint16_t left_out = budget.take_left_out();
     for (const native_frame& frame : walked) {
         if (frame.offset > UINT32_MAX) continue;
-        std::array<char, native_stack::most_text> text;
-        record r;
-        r.kind = record_kind::code_line;
-        r.ticks = ticks;
-        r.value = key;
-        r.name = out.intern(native_stack::module_of(frame, text));
-        r.color = static_cast<std::uint32_t>(frame.offset);
+        record r = native_record(out, frame, role, key, ticks);
         r.category = frame.index | std::min<std::uint32_t>(depth, UINT16_MAX) << 16;
         r.domain = std::exchange(left_out, std::uint16_t{0});
-        r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(role) | native_line |
-                                            (frame.is_library ? library_line : 0));
+        if (frame.is_library) r.flags |= library_line;
         out.write(r);
     }
 }
@@ -442,15 +449,9 @@ void note_cuda_functions(std::span<const void* const> functions) noexcept {
 void note_caller(producer& out, std::uint64_t key, std::uint64_t ticks) noexcept {
     native_frame frame;
     if (!has_native || !native_stack::find(frame, is_of_cuda) || !out.has_much_room_for(1)) return;
-    std::array<char, native_stack::most_text> text;
-    record r;
-    r.kind = record_kind::code_line;
-    r.ticks = ticks;
-    r.value = key;
-    r.name = out.intern(native_stack::module_of(frame, text));
-    r.color = static_cast<std::uint32_t>(std::min<std::uint64_t>(frame.offset, UINT32_MAX));
+    record r = native_record(out, frame, stack_role::caller, key, ticks);
     r.category = 1U << 16;
-    r.flags = static_cast<std::uint8_t>(static_cast<std::uint8_t>(stack_role::caller) | native_line | library_line);
+    r.flags |= library_line;
     out.write(r);
 }
 
