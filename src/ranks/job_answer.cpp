@@ -262,9 +262,35 @@ private:
                           "that cost a whole step would not be seen",
                           part_text(noise_->deviation_ns(), out_.step_ns), part_text(out_.step_ns, out_.step_ns));
         }
+        price_transfers();
+    }
+
+    void price_transfers() {
         job_change no_transfers;
         no_transfers.transfer.assign(job_.matched.size(), 0);
-        out_.exposed_ns = std::max(0.0, mean_of(gains_of(replay_->run(no_transfers))));
+        const double waits_ns = std::max(0.0, mean_of(gains_of(replay_->run(no_transfers))));
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) no_transfers.local.push_back(local_without_slowing(r));
+        out_.exposed_ns = std::max(waits_ns, mean_of(gains_of(replay_->run(no_transfers))));
+        out_.slowing_ns = out_.exposed_ns - waits_ns;
+    }
+
+    // What ran beside a collective takes what it takes alone.
+    local_times local_without_slowing(std::uint32_t r) const {
+        local_times out;
+        const rank_summary& rank = job_.ranks[r];
+        std::int64_t latest_ns = INT64_MIN;
+        std::int64_t removed_ns = 0;
+        for (const rank_collective& each : rank.collectives) {
+            if (each.slowing_ns == 0) continue;
+            const std::int64_t from_ns = std::max(rank.local_ns(each.begin_ns) - replay_->origin_ns(), latest_ns);
+            const std::int64_t to_ns = rank.local_ns(each.end_ns) - replay_->origin_ns();
+            if (to_ns <= from_ns) continue;
+            out.emplace_back(from_ns, static_cast<double>(from_ns - removed_ns));
+            removed_ns += std::min(each.slowing_ns, to_ns - from_ns);
+            out.emplace_back(to_ns, static_cast<double>(to_ns - removed_ns));
+            latest_ns = to_ns;
+        }
+        return out;
     }
 
     // `usual_ns`: beyond the peers, as own_work has it; `excess`: in each step.
@@ -1106,9 +1132,14 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
         out.push_back(std::move(text));
     }
     if (of.no_verdict.empty() && of.exposed_ns > 0) {
-        out.push_back(fmt::format(
-            "Exposed communication: with transfers that take no time a step would be {} shorter ({:.1f} %).",
-            part_text(of.exposed_ns, of.step_ns), 100 * of.exposed_ns / std::max(of.step_ns, 1.0)));
+        std::string text =
+            fmt::format("Exposed communication: with transfers that take no time a step would be {} shorter ({:.1f} %)",
+                        part_text(of.exposed_ns, of.step_ns), 100 * of.exposed_ns / std::max(of.step_ns, 1.0));
+        if (of.slowing_ns >= least_straggler_share * of.step_ns) {
+            text += fmt::format(", {} of it because the work beside them takes longer than alone",
+                                part_text(of.slowing_ns, of.step_ns));
+        }
+        out.push_back(text + '.');
     }
     if (const std::size_t aligned = job.clocks.aligned_count(); aligned > 1) {
         const std::size_t all = job.clocks.hosts.size();

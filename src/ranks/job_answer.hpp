@@ -80,7 +80,8 @@ struct job_answer {
     // What would not have been seen: less than this, of each step.
     double least_ns = 0;
     std::string no_verdict{};  // why none could be looked for; "": it was
-    double exposed_ns = 0;     // what each step would gain if collectives took no time beyond the last arrival
+    double exposed_ns = 0;     // what each step would gain if collectives took no time beyond the last arrival;
+    double slowing_ns = 0;     // of it: since what runs beside collectives takes longer
     std::vector<rank_figures> ranks{};
     std::vector<std::uint32_t> order{};             // indices into ranks, the worst first
     std::vector<collective_figures> collectives{};  // of the steps; the most exposed time first

@@ -19,6 +19,7 @@
 #include "analysis/projection/op_class.hpp"
 #include "analysis/quality/ending.hpp"
 #include "analysis/steps/step_parts.hpp"
+#include "ranks/beside_communication.hpp"
 #include "ranks/join_key.hpp"
 #include "record/launch_calls.hpp"
 
@@ -259,6 +260,7 @@ public:
         for (std::uint32_t i = 0; i < found_.size(); ++i) of_op_[found_[i].op] = i;
         const std::set<std::uint32_t> devices = devices_of(data_);
         for (const std::uint32_t device : devices) cover(device);
+        find_slowing();
         add_places();
         take_collectives();
         take_launches();
@@ -312,6 +314,16 @@ private:
                 });
             });
         if (has_waits) close_wait();
+    }
+
+    void find_slowing() {
+        if (of_.steps.empty()) return;
+        std::vector<running_collective> running;
+        running.reserve(found_.size());
+        for (const auto& each : found_) running.push_back({each.is.begin_ns, each.is.end_ns});
+        const std::vector<std::int64_t> by =
+            slowing_ns(data_, class_of_, device_, running, of_.steps.front().from_ns(), of_.steps.back().to_ns());
+        for (std::size_t i = 0; i < by.size(); ++i) found_[i].is.slowing_ns = by[i];
     }
 
     // Time in which nothing computes while a collective runs is a wait up to the end of the last one that ended in it.

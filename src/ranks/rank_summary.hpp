@@ -61,6 +61,7 @@ struct rank_collective {
     std::int64_t end_ns = 0;
     std::int64_t ready_ns = 0;    // in local time: when it could begin, if nothing else of its stream were before it
     std::int64_t exposed_ns = 0;  // while nothing computed
+    std::int64_t slowing_ns = 0;  // by so much the rank's computing took longer, since it ran beside it
     std::uint64_t sequence = no_sequence;
     std::uint32_t communicator = 0;  // index into rank_summary::communicators
     std::uint32_t step = UINT32_MAX;

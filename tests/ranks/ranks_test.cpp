@@ -457,7 +457,6 @@ TEST(Ranks, ReplayRepeatsTheRecording) {
     }
 }
 
-// With transfers that take no time the steps are shorter by what the simulated job gains without them.
 // The second collective needs a kernel that ends at 50 us, and the first one, which ends at 300 us, since it waits for
 // another rank; the GPU's multiprocessors are taken, so that it begins 150 us later. It is held up by the first one.
 TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
@@ -500,16 +499,23 @@ TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
     }
 }
 
+// With transfers that take no time the steps are shorter by what the simulated job gains without them: also where the
+// work beside them is slower for it.
 TEST(Ranks, PricesExposedCommunication) {
-    for (const bool is_overlapped : {false, true}) {
+    for (const auto& [is_overlapped, slowing] : {std::pair(false, 1.0), {true, 1.0}, {true, 1.8}}) {
         job_plan plan;
         plan.is_overlapped = is_overlapped;
+        plan.slowing = slowing;
         plan.end_spread_ns = plan.end_bias_ns = 0;
         const double with = simulated_job(plan).step_ns();
         job_plan without = plan;
         without.transfer_ns = 0;
         const double gain = with - simulated_job(without).step_ns();
-        EXPECT_NEAR(answer_to(plan).answer.exposed_ns, gain, 0.05 * gain);
+        const job_answer found = answer_to(plan).answer;
+        EXPECT_NEAR(found.exposed_ns, gain, 0.05 * gain);
+        // Each of the transfers beside a layer slows it by what the layer does not do meanwhile.
+        const double slowed = (plan.layers - 1) * plan.transfer_ns * (1 - 1 / slowing);
+        EXPECT_NEAR(found.slowing_ns, slowed, 0.05 * slowed + 0.001 * with);
     }
 }
 

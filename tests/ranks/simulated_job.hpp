@@ -52,6 +52,7 @@ struct job_plan {
     double end_spread_ns = 3e3;  // members of a collective end within it,
     double end_bias_ns = 2e3;    // and the last rank later in any case
     double host_ns = 0;  // of the host, for each layer: it launches ahead of the GPU, and waits for it after each step
+    double slowing = 1;  // beside a collective a kernel takes so many times as long
     bool is_overlapped = false;         // the collectives run beside the next layers; the step waits for the last one
     std::uint32_t absent = UINT32_MAX;  // a rank without a capture
     std::vector<double> offsets_ns{0, 1.7e6, -4.2e5, 9e5};  // by host
@@ -105,12 +106,12 @@ public:
             if (plan_.host_ns > 0) latest = s == 0 ? begin_ns_ : ends_[r][s - 1] + 2e3;
             main.push(at(latest), "ProfilerStep#" + std::to_string(s));
             for (const layer_times& layer : layers) {
-                const double kernel_ns = (layer.end - layer.begin) / layer.kernels;
                 for (int k = 0; k < layer.kernels; ++k) {
-                    const double from = layer.begin + k * kernel_ns;
+                    const double from = layer.end_of(plan_.slowing, layer.work * k / layer.kernels);
+                    const double to = layer.end_of(plan_.slowing, layer.work * (k + 1) / layer.kernels);
                     const double wanted = plan_.host_ns > 0 ? layer.launched : layer.begin - 8e3;
                     const std::uint64_t id = launched(wanted, "gemm");
-                    capture.kernel(id, at(from), at(from + kernel_ns), {}, "gemm");
+                    capture.kernel(id, at(from), at(to), {}, "gemm");
                 }
                 const double call = latest + 2e3;
                 const std::uint64_t id = launched(std::max(call + 1e3, 0.0), "ncclDevKernel_AllReduce");
@@ -174,6 +175,14 @@ private:
         double launched = 0;        // if the host takes time
         double arrival = 0, done = 0;
         int kernels = 2;
+        double work = 0;        // alone it takes so long
+        double busy_until = 0;  // until then a collective runs beside it
+
+        // When so much of the work is done.
+        double end_of(double slowing, double part) const {
+            const double beside = std::min(std::max(busy_until - begin, 0.0) / slowing, part);
+            return begin + beside * slowing + part - beside;
+        }
     };
 
     std::uint32_t group_size() const { return plan_.in_group == 0 ? plan_.ranks : plan_.in_group; }
@@ -217,7 +226,9 @@ private:
                     is.launched = host[r];
                     is.begin = at[r] + 5e3 + is.late;
                     if (plan_.host_ns > 0) is.begin = std::max(at[r] + 5e3, host[r] + 8e3);
-                    is.end = is.begin + length;
+                    is.work = length;
+                    is.busy_until = stream[r];
+                    is.end = is.end_of(plan_.slowing, length);
                     is.arrival = std::max(is.end + 4e3, stream[r] + 2e3);
                     at[r] = is.end;
                     done_[r].back().push_back(is);

@@ -103,6 +103,7 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
                       {"stragglers", job.answer.stragglers.size()},
                       {"least_seen_ns", job.answer.no_verdict.empty() ? table_cell(job.answer.least_ns) : table_cell()},
                       {"exposed_communication_ns", job.answer.exposed_ns},
+                      {"slowed_by_communication_ns", job.answer.slowing_ns},
                       {"clock_error_ns", job.ranks.clocks.hosts.size() == 1 || job.ranks.clocks.aligned_count() > 1
                                              ? table_cell(job.ranks.clocks.error_ns())
                                              : table_cell()},
