@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the account of GPU memory (docs/guide/memory.md) against torch.cuda.memory_stats(), to the byte.
 
-    memory.py <prof> [part...]
+    memory.py <prof> [--keep FOLDER] [part...]
 
 Parts, all unless some are named:
     steps       trains a small model under `prof run`, which notes each step's statistics: plain, with a second stream,
@@ -15,6 +15,9 @@ Parts, all unless some are named:
     cuda        CUDA's own memory: what the allocator has of it is what it has reserved, with and without
                 expandable_segments; with backend:cudaMallocAsync the peaks are those of its own statistics
     graphs      CUDA graphs are captured, with private pools, while the driver is asked
+    jax         JAX's allocator: in use, peak and limit are those of memory_stats(), arrays have their lines; an error
+                for want of memory that ends the program is named with its line
+    calls       what a recorded cudaMalloc and cudaFree cost, against the same without a recording
     devices     two GPUs, each with its own figures, and NCCL's memory by its name; left out with one GPU
 
 Prints what was measured, and PASS or FAIL. Exits with 77 without a GPU or PyTorch. Three minutes.
@@ -22,6 +25,7 @@ Prints what was measured, and PASS or FAIL. Exits with 77 without a GPU or PyTor
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -238,6 +242,79 @@ for value in list(globals().values()):  # what is alive here stays so while the 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
 '''
 
+JAX = '''
+import atexit, json, sys
+import jax
+import jax.numpy as jnp
+
+scene, notes = sys.argv[1:3]
+parameters = [jax.device_put(jnp.full((2048, 2048), 0.01, jnp.float32)) for _ in range(6)]  # parameters
+
+
+@jax.jit
+def train(parameters, x):
+    def loss(parameters):
+        y = x
+        for each in parameters:
+            y = jnp.tanh(y @ each)
+        return (y * y).mean()
+    gradients = jax.grad(loss)(parameters)
+    return [each - 1e-3 * gradient for each, gradient in zip(parameters, gradients)]
+
+
+x = jnp.ones((4096, 2048), jnp.float32)  # batch
+kept = []
+for step in range(10):
+    with jax.profiler.StepTraceAnnotation("train", step_num=step):
+        parameters = jax.block_until_ready(train(parameters, x))  # step
+        kept.append(jax.device_put(jnp.ones((1 << 20,), jnp.float32)))  # kept
+
+
+def note():
+    stats = jax.local_devices()[0].memory_stats()
+    json.dump({key: stats[key] for key in ("bytes_in_use", "peak_bytes_in_use", "bytes_limit")}, open(notes, "w"))
+
+
+if scene == "oom":
+    note()
+    jax.block_until_ready(jnp.zeros((1 << 20, 1 << 20), jnp.float32))  # too large
+note()
+'''
+
+# Pairs of cudaMalloc and cudaFree while recording and between recordings, alternating.
+CALLS = '''
+import ctypes, json, os, sys, time
+
+import torch
+
+notes = sys.argv[1]
+torch.ones(1, device="cuda")
+cuda = ctypes.CDLL([line.split()[-1] for line in open("/proc/self/maps") if "libcudart" in line][0])
+library = ctypes.CDLL(os.environ["PROF_IMAGE_LIBRARY"])
+settings = (ctypes.c_char_p * 4)(f"output_dir={notes}.captures".encode(), b"export=none", b"allocations=on", None)
+pointer = ctypes.c_void_p()
+
+
+def pairs(count):
+    begin = time.perf_counter()
+    for _ in range(count):
+        assert cuda.cudaMalloc(ctypes.byref(pointer), ctypes.c_size_t(8 << 20)) == 0
+        assert cuda.cudaFree(pointer) == 0
+    return (time.perf_counter() - begin) / count * 1e6
+
+
+library.prof_stop()
+times = {"recorded": [], "not recorded": []}
+for _ in range(8):
+    pairs(20)
+    times["not recorded"].append(pairs(200))
+    assert library.prof_start(settings) == 0
+    pairs(20)
+    times["recorded"].append(pairs(200))
+    assert library.prof_stop() == 0
+json.dump(times, open(notes, "w"))
+'''
+
 
 def line_of(code):
     numbers = [number for number, line in enumerate(PROGRAM.split("\n"), 1) if code in line]
@@ -248,7 +325,8 @@ def line_of(code):
 class Check:
     def __init__(self, prof, folder):
         self.prof, self.folder, self.faults = prof, pathlib.Path(folder), 0
-        for name, text in (("program", PROGRAM), ("transformer", TRANSFORMER), ("devices", DEVICES), ("graphs", GRAPHS)):
+        for name, text in (("program", PROGRAM), ("transformer", TRANSFORMER), ("devices", DEVICES), ("graphs", GRAPHS),
+                           ("jax_program", JAX), ("calls", CALLS)):
             (self.folder / f"{name}.py").write_text(text)
 
     def expect(self, holds, what):
@@ -362,7 +440,8 @@ class Check:
             else:
                 recorded, _ = self.record(f"checkpoint_{name}_then", "transformer", "checkpoint", *shape)
                 cost = recorded["step_ms"] - told["step_ms"]
-                print(f"{name}: while recording, a step takes {told['step_ms']:.3f} ms, with checkpoints "
+                alone = then["step_ms"] - plain["step_ms"]
+                print(f"{name}: alone {alone:.3f} ms more; while recording, a step takes {told['step_ms']:.3f} ms, with checkpoints "
                       f"{recorded['step_ms']:.3f} ms: {cost:.3f} more")
                 # The price has the forward, and not what the checkpoint itself does on the host for each saved tensor,
                 # which is the larger part where launches hold the step up.
@@ -452,8 +531,42 @@ class Check:
         nccl = {row["device"] for row in rows if "nccl" in (row["caller"] or "") and row["end_bytes"] > 0}
         self.expect(nccl == {0, 1}, f"NCCL's memory is known on both: {nccl}")
 
+    def jax(self):
+        line = {mark: number for number, text in enumerate(JAX.split("\n"), 1) for _, _, mark in [text.partition("  # ")] if mark}
+        for scene in ("plain", "oom"):
+            told, capture = self.record(f"jax_{scene}", "jax_program", scene)
+            report = self.report(capture, "jax_memory")
+            got = {key: report[f"{key}_bytes"] for key in ("in_use", "peak", "limit")}
+            print(f"jax, {scene}: told {told}, libprof {got}")
+            if scene == "plain":
+                self.expect(got == {"in_use": told["bytes_in_use"], "peak": told["peak_bytes_in_use"],
+                                    "limit": told["bytes_limit"]}, "jax: the figures are memory_stats()'")
+            rows = report["rows"]
+            for row in rows[:6]:
+                print(f"    {row['end_bytes'] / 1e6:10.2f} MB, {row['end_count']} {row['kind']} of {row['line']} ({row['code']})")
+            by_line = {row["line"]: row["end_bytes"] for row in rows if row["kind"] == "buffer"}
+            self.expect(by_line.get(f"jax_program.py:{line['step']}") == 6 << 24, "jax: the parameters are of the step")
+            self.expect(by_line.get(f"jax_program.py:{line['kept']}") == 10 << 22, "jax: what is kept has its line")
+            self.expect(by_line.get(f"jax_program.py:{line['batch']}") == 4096 * 2048 * 4, "jax: the batch has its line")
+            held = sum(row["end_bytes"] for row in rows if row["kind"] == "buffer")
+            self.expect(held <= got["in_use"] <= 1.02 * held + (64 << 20), f"jax: buffers of {held} are in use: {got['in_use']}")
+            text = subprocess.run([self.prof, "report", str(capture)], capture_output=True, text=True, check=True).stdout
+            if scene == "oom":
+                print("\n".join(text.split("\n")[:6]))
+                self.expect(f"out of memory in JAX at jax_program.py:{line['too large']}" in " ".join(text[:900].split()),
+                            "jax: the report begins with the error")
+            pieces = self.report(capture, "memory_pieces")["rows"]
+            print("    of CUDA:", [(row["kind"], row["caller"], row["end_bytes"]) for row in pieces[:5]])
 
-PARTS = ("steps", "leak", "outside", "oom", "kill", "checkpoint", "cuda", "graphs", "devices")
+    def calls(self):
+        told, _ = self.record("calls", "calls")
+        ratio = statistics.median(told["recorded"]) / statistics.median(told["not recorded"])
+        print(f"calls: a pair takes {statistics.median(told['not recorded']):.2f} us, recorded {ratio:.3f} times as long "
+              f"(rounds: {sorted(round(a / b, 3) for a, b in zip(told['recorded'], told['not recorded']))})")
+        self.expect(ratio < 1.5, f"calls: {ratio}")
+
+
+PARTS = ("steps", "leak", "outside", "oom", "kill", "checkpoint", "cuda", "graphs", "jax", "calls", "devices")
 
 
 def main():
@@ -463,9 +576,13 @@ def main():
         sys.exit(77)
     if not torch.cuda.is_available():
         sys.exit(77)
+    parts, kept = sys.argv[2:], None
+    if parts[:1] == ["--keep"]:
+        kept, parts = pathlib.Path(parts[1]).resolve(), parts[2:]
+        kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        check = Check(str(pathlib.Path(sys.argv[1]).resolve()), folder)
-        for part in sys.argv[2:] or PARTS:
+        check = Check(str(pathlib.Path(sys.argv[1]).resolve()), kept or folder)
+        for part in parts or PARTS:
             if part not in PARTS:
                 sys.exit(f"no part {part}: {', '.join(PARTS)}")
             getattr(check, part)()

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A delay of known size on one rank of a job, and what the job gains without it.
 
-    ranks.py PROF OUT [--kinds none,host,gpu,loader,layer]
+    ranks.py PROF OUT [--kinds none,host,gpu,loader,layer,exposed] [--parallel ddp,fsdp2,tp]
 
-Trains a small model with DistributedDataParallel, one rank for each GPU (on one GPU there are two ranks that NCCL takes
-for two hosts, and that share it). Rank 1 is late: by a sleep of the host in `loss_of`, by a kernel of its own, by its
+Trains a small model with DistributedDataParallel, or a larger one with FSDP2 or tensor parallelism, one rank for each
+GPU (on one GPU there are two ranks that NCCL takes for two hosts, and that share it). Rank 1 is late: by a sleep of the host in `loss_of`, by a kernel of its own, by its
 data loader, or by one layer. Forty steps are recorded by `prof run`, in OUT/<kind>. Then windows of steps with the delay
 and without it alternate, in another recording of the same process, since what a launch costs is part of a step: the
 difference of their steps is what the job gains. `prof report` of the forty steps must name rank 1, and price it within
-10 % or 0.2 ms of that, and the error of the measured gain (of a median of windows); without a delay it must name no rank. OUT/gains.json has the figures, in milliseconds a step.
+10 % or 0.2 ms of that, and the error of the measured gain (of a median of windows); without a delay it must name no rank.
+`exposed` is a larger model with DistributedDataParallel that waits for its all-reduces; the windows alternate with ones in
+which a communication hook reduces a single number instead, and the price of exposed communication must be right as exactly.
+OUT/gains.json has the figures, in milliseconds a step.
 """
 
 import argparse
@@ -22,12 +25,33 @@ import subprocess
 import sys
 import time
 
-KINDS = ("none", "host", "gpu", "loader", "layer")
+KINDS = ("none", "host", "gpu", "loader", "layer", "exposed")
 RECORDED, WINDOW, ROUNDS, DELAY_S = 43, 10, 12, 0.004
 CYCLES = int(DELAY_S * 1.7e9)
 
 
-def train(kind):
+def distribute(model, parallel, large):
+    """The model, divided or copied as `parallel` says."""
+    import torch
+
+    if parallel == "ddp":
+        return torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=64 if large else 4,
+                                                         gradient_as_bucket_view=large)
+    if parallel == "fsdp2":
+        from torch.distributed.fsdp import fully_shard
+
+        for layer in model:
+            fully_shard(layer)
+        return fully_shard(model)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+    mesh = init_device_mesh("cuda", (torch.distributed.get_world_size(),))
+    return parallelize_module(model, mesh, {f"{number}.linear": (RowwiseParallel if number % 2 else ColwiseParallel)()
+                                            for number in range(len(model))})
+
+
+def train(kind, parallel):
     import torch
     import torch.distributed as distributed
 
@@ -38,24 +62,30 @@ def train(kind):
     torch.cuda.set_device(rank % gpus)
     distributed.init_process_group("nccl", device_id=torch.device("cuda", rank % gpus))
     late = None
+    large = kind == "exposed"
+    width, batch, layers = (8192, 512, 6) if large else (1024, 256, 6)
+    if parallel != "ddp":  # what these do on the host takes longer than the small model on the GPU
+        width, batch, layers = 8192, 8192, 4
+    torch.set_float32_matmul_precision("high" if width > 1024 else "highest")
 
     class Layer(torch.nn.Module):
         def __init__(self, number):
             super().__init__()
             self.number = number
-            self.linear = torch.nn.Linear(1024, 1024)
+            self.linear = torch.nn.Linear(width, width)
 
         def forward(self, x):
-            if late == "layer" and self.number == 3:
+            if late == "layer" and self.number == layers // 2:
                 torch.cuda._sleep(CYCLES)
             return torch.relu(self.linear(x))
 
     class Batches(torch.utils.data.IterableDataset):
         def __iter__(self):
+            example = torch.ones(batch, 1 if width > 4096 else width)  # a copy of all would be most of the step
             while True:
                 if late == "loader":
                     time.sleep(DELAY_S)
-                yield torch.ones(256, 1024)
+                yield example
 
     def loss_of(model, x):
         if late == "host":
@@ -65,15 +95,22 @@ def train(kind):
         return model(x).square().mean()
 
     torch.manual_seed(0)
-    model = torch.nn.Sequential(*(Layer(number) for number in range(6))).cuda()
-    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=4)
+    model = torch.nn.Sequential(*(Layer(number) for number in range(layers))).cuda()
+    model = distribute(model, parallel, large)
+    if large:
+        def reduce(_, bucket):
+            buffer = bucket.buffer()
+            reduced = buffer[:1] if late == "exposed" else buffer  # the call stays, and its transfer takes no time
+            return distributed.all_reduce(reduced, async_op=True).get_future().then(lambda future: buffer)
+
+        model.register_comm_hook(None, reduce)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     batches = iter(torch.utils.data.DataLoader(Batches(), batch_size=None))
 
     def steps(count):
         begin = time.perf_counter()
         for _ in range(count):
-            x = next(batches).cuda()
+            x = next(batches).cuda().repeat(1, 1 if width <= 4096 else width)
             optimizer.zero_grad()
             loss = loss_of(model, x)
             loss.backward()
@@ -82,7 +119,10 @@ def train(kind):
         return (time.perf_counter() - begin) / count
 
     seeded = kind if rank == 1 else None
-    late = seeded
+    before, after = seeded, None  # what the forty steps have, and what is compared with them
+    if large:
+        before, after = None, "exposed"
+    late = before
     steps(RECORDED)
     library = ctypes.CDLL(os.environ["PROF_IMAGE_LIBRARY"])
     assert library.prof_stop() == 0
@@ -91,7 +131,7 @@ def train(kind):
     assert library.prof_start(settings) == 0
     without, with_delay = [], []
     for _ in range(ROUNDS):
-        for late, times in ((None, without), (seeded, with_delay)):
+        for late, times in ((after, without), (before, with_delay)):
             steps(2)
             distributed.barrier()
             times.append(steps(WINDOW) * 1e3)
@@ -103,7 +143,24 @@ def train(kind):
     distributed.destroy_process_group()
 
 
+def priced(told, gain):
+    return abs(told - gain["gain_ms"]) <= max(0.1 * gain["gain_ms"], 0.2) + gain["error_ms"]
+
+
+def check_exposed(prof, folder, gain):
+    done = subprocess.run([prof, "report", "--report", "ranks", "--format", "json", folder], check=True,
+                          capture_output=True, text=True)
+    told = json.loads(done.stdout)["exposed_communication_ns"] / 1e6
+    gain["told"] = told
+    holds = priced(told, gain)
+    print("PASS" if holds else "FAIL", f"exposed: the job gains {gain['gain_ms']:.3f} ± {gain['error_ms']:.3f} ms of "
+          f"{statistics.median(gain['with_ms']):.3f} without its communication; told are {told:.3f}")
+    return holds
+
+
 def check(prof, folder, kind, gain):
+    if kind == "exposed":
+        return check_exposed(prof, folder, gain)
     told = subprocess.run([prof, "report", "--report", "stragglers", "--format", "json", folder], check=True,
                           capture_output=True, text=True)
     rows = [row for row in json.loads(told.stdout)["rows"] if row["kind"] == "rank"]
@@ -115,7 +172,7 @@ def check(prof, folder, kind, gain):
         holds = not rows
     else:
         holds = len(rows) == 1 and rows[0]["name"] == "rank 1" and \
-            abs(rows[0]["gain_ns"] / 1e6 - gain["gain_ms"]) <= max(0.1 * gain["gain_ms"], 0.2) + gain["error_ms"]
+            priced(rows[0]["gain_ns"] / 1e6, gain)
     print("PASS" if holds else "FAIL", text)
     return holds
 
@@ -125,32 +182,38 @@ def main():
     parser.add_argument("prof")
     parser.add_argument("out")
     parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--parallel", default="ddp")
     parser.add_argument("--program", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.program:
-        return train(options.kinds)
+        return train(options.kinds, options.parallel)
     import torch
 
     ranks = max(2, torch.cuda.device_count())
     out = pathlib.Path(options.out).resolve()
     gains, failed = {}, False
-    for kind in options.kinds.split(","):
-        folder = out / kind
-        folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            [options.prof, "run", "--compress", "1", "--export", "none", "-o", folder, "--", sys.executable, "-m",
-             "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__, options.prof, out,
-             "--kinds", kind, "--program"],
-            env=os.environ | {"RANKS_TEST_OUT": str(folder)}, check=False, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=400)  # fmt: skip
-        (folder / "output.txt").write_text(done.stdout)
-        if done.returncode:
-            failed = True
-            print(f"{kind}: status {done.returncode}\n{done.stdout[-2000:]}")
-            continue
-        gains[kind] = json.loads((folder / "gain.json").read_text())
-        failed |= not check(options.prof, folder, kind, gains[kind])
-        (out / "gains.json").write_text(json.dumps(gains, indent=1))
+    for parallel in options.parallel.split(","):
+        for kind in options.kinds.split(","):
+            if kind == "exposed" and parallel != "ddp":
+                continue  # only there can a hook leave communication out
+            folder = out / parallel / kind
+            folder.mkdir(parents=True, exist_ok=True)
+            done = subprocess.run(
+                [options.prof, "run", "--compress", "1", "--export", "none", "-o", folder, "--", sys.executable, "-m",
+                 "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), __file__, options.prof, out,
+                 "--kinds", kind, "--parallel", parallel, "--program"],
+                env=os.environ | {"RANKS_TEST_OUT": str(folder)}, check=False, text=True, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=400)  # fmt: skip
+            (folder / "output.txt").write_text(done.stdout)
+            name = f"{parallel} {kind}"
+            if done.returncode:
+                failed = True
+                print(f"{name}: status {done.returncode}\n{done.stdout[-2000:]}")
+                continue
+            gains[name] = json.loads((folder / "gain.json").read_text())
+            print(f"{parallel}: ", end="")
+            failed |= not check(options.prof, folder, kind, gains[name])
+            (out / "gains.json").write_text(json.dumps(gains, indent=1))
     return failed
 
 
