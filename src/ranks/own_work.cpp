@@ -12,6 +12,7 @@
 namespace prof {
 namespace {
 
+constexpr double errors_beyond = 3;     // standard errors
 constexpr std::size_t most_peers = 31;  // with which a rank's usual excess is compared
 
 // The mean of the steps in the middle by their whole difference: of stretches it adds up to that of the step.
@@ -169,6 +170,7 @@ own_work::usual_excess own_work::usual(std::uint32_t rank, const std::set<std::u
         const std::size_t some = std::min(peers.size(), most_peers);
         const std::size_t parts = stretches(rank, steps.front());
         std::vector<std::vector<double>> of_peers(parts);
+        std::vector<std::vector<double>> errors(parts);
         for (std::size_t i = 0; i < some; ++i) {
             const std::uint32_t peer = peers[i * peers.size() / some];
             std::vector<std::vector<double>> by_step;
@@ -180,10 +182,20 @@ own_work::usual_excess own_work::usual(std::uint32_t rank, const std::set<std::u
                 }
             }
             const std::vector<double> mean = mean_of_middle(by_step);
-            for (std::size_t at = 0; at < parts; ++at) of_peers[at].push_back(mean[at]);
+            for (std::size_t at = 0; at < parts; ++at) {
+                of_peers[at].push_back(mean[at]);
+                std::vector<double> of_stretch;
+                for (const std::vector<double>& each : by_step) of_stretch.push_back(each[at]);
+                errors[at].push_back(deviation_of(of_stretch) / std::sqrt(static_cast<double>(by_step.size())));
+            }
         }
         std::vector<double>& is = out.by_shape[shape];
-        for (std::vector<double>& each : of_peers) is.push_back(median_of(std::move(each)));
+        std::vector<double>& longer = out.longer[shape];
+        for (std::size_t at = 0; at < parts; ++at) {
+            is.push_back(median_of(std::move(of_peers[at])));
+            const double chance = errors_beyond * median_of(std::move(errors[at]));
+            longer.push_back(is.back() > chance ? is.back() : 0);
+        }
         sum += std::accumulate(is.begin(), is.end(), 0.0) * static_cast<double>(steps.size());
         count += steps.size();
     }
@@ -219,8 +231,8 @@ local_times own_work::changed(std::uint32_t rank, TLength&& length_of) const {
 local_times own_work::without(std::uint32_t rank, const usual_excess& excess) const {
     return changed(rank, [&](std::uint32_t step, std::size_t stretch) {
         const double is = length(rank, step, stretch);
-        const auto known = excess.by_shape.find(shape_[rank][step]);
-        if (known != excess.by_shape.end()) return is - known->second[stretch];
+        const auto known = excess.longer.find(shape_[rank][step]);
+        if (known != excess.longer.end()) return is - known->second[stretch];
         // A step such as no peer has: in proportion.
         const double whole = length(rank, step);
         return whole > 0 ? is - is / whole * excess.step_ns : is;

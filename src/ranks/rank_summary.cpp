@@ -2,6 +2,7 @@
 #include "ranks/rank_summary.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <set>
@@ -27,6 +28,9 @@ namespace prof {
 namespace {
 
 constexpr std::int64_t stream_gap_ns = 20'000;         // between two operations that follow each other in a stream
+constexpr std::size_t most_exposed_pieces = 64;        // the latest
+constexpr double least_computing_share = 0.1;          // of a stream, of that with the most
+constexpr double least_exposed_share = 0.9;            // of a wait, in which other streams do little
 constexpr std::int64_t most_gap_ns = 1'000'000'000;    // likewise, where other kernels hold the second one up
 constexpr std::int64_t least_launch_gain_ns = 10'000;  // what holds the GPU up by less is not kept
 constexpr std::size_t most_places = 64;
@@ -258,6 +262,7 @@ public:
         choose_device();
         of_op_.assign(data_.ops.size(), npos);
         for (std::uint32_t i = 0; i < found_.size(); ++i) of_op_[found_[i].op] = i;
+        find_ends_before();
         const std::set<std::uint32_t> devices = devices_of(data_);
         for (const std::uint32_t device : devices) cover(device);
         find_slowing();
@@ -334,6 +339,12 @@ private:
                 found_[of_op_[communication]].is.exposed_ns += piece.end_ns - piece.start_ns;
             if (open_from_ns_ == INT64_MAX) open_from_ns_ = piece.start_ns;
             open_to_ns_ = piece.end_ns;
+            if (!exposed_.empty() && exposed_.back().second == piece.start_ns) {
+                exposed_.back().second = piece.end_ns;
+            } else {
+                exposed_.emplace_back(piece.start_ns, piece.end_ns);
+                if (exposed_.size() > most_exposed_pieces) exposed_.pop_front();
+            }
             return;
         }
         // Between two collectives that follow each other in the stream nothing else was to be done.
@@ -341,9 +352,45 @@ private:
         close_wait();
     }
 
+    // From when on work that begins at the end of a collective waited for it: it had been launched, and what is before
+    // it in its stream had ended. Little work of other streams meanwhile does not end the wait, which else begins at
+    // `from_ns`.
+    std::int64_t begin_of_wait(std::int64_t from_ns, std::int64_t end_ns) const {
+        std::int64_t since_ns = from_ns;
+        const auto first = std::partition_point(data_.ops.begin(), data_.ops.end(),
+                                                [&](const gpu_op& each) { return each.start_ns < end_ns; });
+        for (auto op = first; op != data_.ops.end() && op->start_ns <= end_ns + latency_ns; ++op) {
+            if (op->launch == npos || !computing_streams_.contains(op->place)) continue;
+            const std::int64_t before_ns = end_before_[static_cast<std::size_t>(op - data_.ops.begin())];
+            since_ns = std::min(since_ns, std::max(data_.api_calls[op->launch].end_ns, before_ns));
+        }
+        if (!out_.waited.empty()) since_ns = std::max(since_ns, out_.waited.back().to_ns);
+        std::int64_t exposed_ns = 0;
+        std::int64_t begin_ns = from_ns;  // of the first piece in which nothing computes
+        for (const auto& [piece_from_ns, piece_to_ns] : exposed_) {
+            if (piece_to_ns <= since_ns || piece_from_ns >= from_ns) continue;
+            begin_ns = std::min(begin_ns, std::max(piece_from_ns, since_ns));
+            exposed_ns += piece_to_ns - std::max(piece_from_ns, since_ns);
+        }
+        const auto whole = static_cast<double>(from_ns - begin_ns);
+        return static_cast<double>(exposed_ns) >= least_exposed_share * whole ? begin_ns : from_ns;
+    }
+
+    // By operation: when what is before it in its stream had ended.
+    void find_ends_before() {
+        computing_streams_ = computing_streams();
+        end_before_.assign(data_.ops.size(), INT64_MIN);
+        std::unordered_map<std::uint32_t, std::int64_t> latest_ns;  // by place
+        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+            const auto [known, is_new] = latest_ns.try_emplace(data_.ops[op].place, INT64_MIN);
+            end_before_[op] = known->second;
+            known->second = std::max(known->second, data_.ops[op].end_ns);
+        }
+    }
+
     void close_wait() {
         if (open_from_ns_ == INT64_MAX) return;
-        const std::int64_t from_ns = open_from_ns_;
+        std::int64_t from_ns = open_from_ns_;
         const std::int64_t to_ns = open_to_ns_;
         open_from_ns_ = INT64_MAX;
         // The last that ended in it. Where a kernel began although one still ran, that kernel had waited for one that
@@ -354,6 +401,7 @@ private:
         if (end_ns <= from_ns) return;
         const bool ends_it = to_ns - end_ns <= latency_ns;
         if (!ends_it) return;
+        from_ns = begin_of_wait(from_ns, end_ns);
         out_.waited.push_back({from_ns, end_ns, waited_ns_});
         const std::int64_t at_ns = from_ns - waited_ns_;
         for (std::size_t i = ended_; i > 0 && end_of(i - 1) == end_ns; --i) {
@@ -533,6 +581,22 @@ private:
 
     // After each of the host's waits for the GPU: the launches that would be the next to hold the GPU up, if it waited
     // less for collectives than it did. In local time work does not move then; its launch does, by the clock.
+    // Streams with much of the GPU's computing. What a stream beside them does late, as to prepare a collective, holds
+    // that collective up and not the GPU.
+    std::set<std::uint32_t> computing_streams() const {
+        std::map<std::uint32_t, std::int64_t> computes_ns;
+        std::int64_t most_ns = 0;
+        for (const gpu_op& of : data_.ops) {
+            if (data_.place_of(of).device != device_ || class_of_(of) != op_class::compute) continue;
+            most_ns = std::max(most_ns, computes_ns[of.place] += of.end_ns - of.start_ns);
+        }
+        std::set<std::uint32_t> out;
+        for (const auto& [place, ns] : computes_ns) {
+            if (static_cast<double>(ns) >= least_computing_share * static_cast<double>(most_ns)) out.insert(place);
+        }
+        return out;
+    }
+
     void take_launches() {
         std::vector<std::int64_t> returns;
         for (const timeline_api_call& call : data_.api_calls) {
@@ -546,7 +610,7 @@ private:
         std::vector<std::uint32_t> ops;
         for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
             const gpu_op& of = data_.ops[op];
-            if (of.launch != npos && data_.place_of(of).device == device_ && of_op_[op] == npos) ops.push_back(op);
+            if (of.launch != npos && computing_streams_.contains(of.place) && of_op_[op] == npos) ops.push_back(op);
         }
         std::stable_sort(ops.begin(), ops.end(), [&](std::uint32_t a, std::uint32_t b) {
             return data_.ops[a].start_ns < data_.ops[b].start_ns;
@@ -622,6 +686,10 @@ private:
     std::vector<std::uint32_t> by_end_;  // indices into found_
     std::size_t ended_ = 0;              // of these
     std::int64_t open_from_ns_ = INT64_MAX;
+    std::deque<std::pair<std::int64_t, std::int64_t>>
+        exposed_;  // while collectives ran and nothing computed, the latest
+    std::vector<std::int64_t> end_before_;
+    std::set<std::uint32_t> computing_streams_;
     std::int64_t open_to_ns_ = 0;
     std::int64_t waited_ns_ = 0;
     std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> time_;

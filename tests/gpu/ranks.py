@@ -64,8 +64,13 @@ def train(kind, parallel):
     late = None
     large = kind == "exposed"
     width, batch, layers = (8192, 512, 6) if large else (1024, 256, 6)
-    if parallel != "ddp":  # what these do on the host takes longer than the small model on the GPU
+    # What these do on the host takes longer than the small model on the GPU. Where multiplications are all of a step,
+    # the GPU's clock depends on how long it rests, so that a delay is not what a step gains without it.
+    waves = 0
+    if parallel == "tp":
         width, batch, layers = 8192, 8192, 4
+    if parallel == "fsdp2":
+        width, batch, layers, waves = 4096, 8192, 4, 30
     torch.set_float32_matmul_precision("high" if width > 1024 else "highest")
 
     class Layer(torch.nn.Module):
@@ -77,11 +82,14 @@ def train(kind, parallel):
         def forward(self, x):
             if late == "layer" and self.number == layers // 2:
                 torch.cuda._sleep(CYCLES)
-            return torch.relu(self.linear(x))
+            x = torch.relu(self.linear(x))
+            for _ in range(waves):
+                x = torch.sin(x)
+            return x
 
     class Batches(torch.utils.data.IterableDataset):
         def __iter__(self):
-            example = torch.ones(batch, 1 if width > 4096 else width)  # a copy of all would be most of the step
+            example = torch.ones(batch, 1 if batch > 1024 else width)  # a copy of all would be most of the step
             while True:
                 if late == "loader":
                     time.sleep(DELAY_S)
@@ -110,7 +118,7 @@ def train(kind, parallel):
     def steps(count):
         begin = time.perf_counter()
         for _ in range(count):
-            x = next(batches).cuda().repeat(1, 1 if width <= 4096 else width)
+            x = next(batches).cuda().repeat(1, 1 if batch <= 1024 else width)
             optimizer.zero_grad()
             loss = loss_of(model, x)
             loss.backward()

@@ -499,6 +499,44 @@ TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
     }
 }
 
+// FSDP's shape: the first product needs the all-gather, for which this rank waits from 1,300 to 5,700 us; meanwhile
+// another stream copies for the next all-gather, as soon as the host has launched that.
+TEST(Ranks, LittleWorkOfOtherStreamsDoesNotEndAWait) {
+    constexpr placement compute{.stream = 7};
+    constexpr placement copies{.stream = 18};
+    constexpr placement communication{.stream = 22};
+    constexpr std::uint64_t us = 1'000;
+    capture_builder capture;
+    thread_script& main = capture.thread("python");
+    std::uint64_t id = 0;
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        const std::uint64_t now = (100 + 20'000 * step) * us;
+        main.push(now, "ProfilerStep#" + std::to_string(step));
+        main.launch(now + 1'290 * us, ++id, "ncclDevKernel_AllGather");
+        capture.kernel(id, now + 1'300 * us, now + 5'700 * us, communication, "ncclDevKernel_AllGather");
+        main.launch(now + 1'660 * us, ++id, "gemm");
+        capture.kernel(id, now + 5'705 * us, now + 15'000 * us, compute, "gemm");
+        main.launch(now + 2'700 * us, ++id, "copy_in");
+        capture.kernel(id, now + 2'733 * us, now + 2'757 * us, copies, "copy_in");
+        main.launch(now + 3'700 * us, ++id, "copy_in");
+        capture.kernel(id, now + 5'750 * us, now + 5'780 * us, copies, "copy_in");
+        main.wait(now + 15'990 * us, now + 16'000 * us, ++id);
+        main.pop(now + 16'000 * us);
+    }
+    const timeline data = capture.build();
+    const rank_summary of = summarize_rank(data, attribute(data));
+    // The first and the last step are not whole.
+    ASSERT_GE(of.waited.size(), 2U);
+    for (const rank_summary::waited_time& each : of.waited) {
+        EXPECT_NEAR(static_cast<double>(each.to_ns - each.from_ns), (5'700 - 1'660) * us, 10.0 * us);
+    }
+    // The launch of the product could hold the GPU up; that of a copy beside it not.
+    for (const rank_launch& each : of.launches) {
+        const std::int64_t in_step = (each.begin_ns - static_cast<std::int64_t>(100 * us)) % std::int64_t{20'000 * us};
+        EXPECT_EQ(in_step, static_cast<std::int64_t>(5'705 * us));
+    }
+}
+
 // With transfers that take no time the steps are shorter by what the simulated job gains without them: also where the
 // work beside them is slower for it.
 TEST(Ranks, PricesExposedCommunication) {
