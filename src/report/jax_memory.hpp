@@ -23,9 +23,18 @@ struct jax_device_memory {
 struct jax_holder {
     std::uint64_t bytes = 0;
     std::uint64_t count = 0;
-    std::string kind{};  // "buffer", "executable"
+    std::string kind{};      // "buffer", "executable"
+    bool has_memory = true;  // else it is an array whose allocation failed
     std::string device{};
     std::string file{};  // of the innermost frame of the program's own code; "": not known
+    std::uint32_t line = 0;
+    std::string function{};
+};
+
+// The out-of-memory error that ended the program.
+struct jax_memory_error {
+    std::string message{};  // JAX's own: "RESOURCE_EXHAUSTED: Out of memory while trying to allocate …"; "": none
+    std::string file{};     // of the innermost line of the program's own code; "": not known
     std::uint32_t line = 0;
     std::string function{};
 };
@@ -33,6 +42,7 @@ struct jax_holder {
 struct jax_memory {
     std::vector<jax_device_memory> devices{};
     std::vector<jax_holder> holders{};  // the largest first
+    jax_memory_error error{};
 };
 jax_memory jax_memory_of(const timeline& data);
 
@@ -40,8 +50,11 @@ jax_memory jax_memory_of(const timeline& data);
 // device, or that there are no figures.
 std::vector<std::string> jax_memory_lines(const jax_memory& of);
 
-// The same in a few words, of the device that is fullest: "5.20 GB of 60.00 GB in JAX's allocator at most, 3.10 GB at
-// the end"; "" without figures.
+// The error, where it was, and what held most of the memory when the program ended; "" without an error.
+std::string jax_error_text(const jax_memory& of, const timeline& data);
+
+// The device that is fullest, in a few words: "5.20 GB of 60.00 GB in JAX's allocator at most, 3.10 GB at the end"; ""
+// without figures.
 std::string jax_peak_text(const jax_memory& of);
 
 }  // namespace prof

@@ -379,6 +379,10 @@ std::vector<memory_finding> memory_findings(const memory_summary& of, const chec
 }
 
 void add_memory(report_document& document, const report_input& input) {
+    const jax_memory jax = jax_memory_of(input.data);
+    if (const std::string error = jax_error_text(jax, input.data); !error.empty()) {
+        document.capture.warnings.insert(document.capture.warnings.begin(), error);
+    }
     const std::vector<memory_event>& events = input.data.memory;
     if (events.empty()) return;
     const bool has_answer = std::any_of(document.parts.begin(), document.parts.end(), [](const report_part& part) {
@@ -389,7 +393,7 @@ void add_memory(report_document& document, const report_input& input) {
     if (!has_answer && !has_failed && !is_killed(input.data)) return;  // as reports that programs ask for one by one
     const memory_summary found = memory_of(input);
     // JAX's allocator has most of a GPU in one piece, which says nothing of the program.
-    std::string peak = found.is_of_cuda ? jax_peak_text(jax_memory_of(input.data)) : std::string();
+    std::string peak = found.is_of_cuda ? jax_peak_text(jax) : std::string();
     if (peak.empty()) peak = peak_text(found);
     for (report_part& part : document.parts) {
         if (auto* const answer = block_in<answer_block>(part)) answer->memory = peak;

@@ -308,6 +308,15 @@ def memory():
     kept.append(function)  # and with it the program
 
 
+def out_of_memory():
+    """Nobody catches the error."""
+    import jax
+    import jax.numpy as jnp
+
+    kept.append(jnp.zeros((1000, 100), jnp.float32))  # large
+    kept.append(jax.block_until_ready(jnp.zeros((1 << 20, 1 << 20), jnp.float32)))  # too large
+
+
 for case in sys.argv[1:]:
     print("==", case)
     globals()[case]()

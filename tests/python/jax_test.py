@@ -110,6 +110,21 @@ class Annotations(unittest.TestCase):
         self.assertEqual(sum(row["end_bytes"] for row in report["rows"] if row["kind"] == "buffer"), 830_000)
         self.assertRegex("\n".join(report["notes"]), r"JAX has no figures of its memory on (TFRT_CPU_0|cpu:0)$")
 
+    def test_out_of_memory_error_that_nobody_catches(self):
+        command = [PYTHON, str(HERE / "jax_cases.py"), "out_of_memory"]
+        bare = self.run_command(command)
+        profiled = self.run_command([PROF, "run", "-o", "captures", "--export", "none", "--allocations", "on", "--", *command])
+        self.assertEqual((profiled.returncode, profiled.stdout, bare.returncode), (1, bare.stdout, 1), profiled.stderr)
+        capture, = (self.folder / "captures").glob("*.prof")
+        report = json.loads(self.run_command([PROF, "report", "--format", "json", str(capture)]).stdout)
+        warning = report["warnings"][0]
+        source = (HERE / "jax_cases.py").read_text().split("\n")
+        line, = (number for number, text in enumerate(source, 1) if text.endswith("# too large"))
+        large, = (number for number, text in enumerate(source, 1) if text.endswith("# large") and number > line - 3)
+        self.assertRegex(warning, rf"out of memory in JAX at \S*jax_cases.py:{line} \(out_of_memory\): RESOURCE_EXHAUSTED: "
+                                  r".*4398046511104 bytes")
+        self.assertRegex(warning, rf"400(\.00)? [kK]B by buffer of \S*jax_cases.py:{large}")
+
     def test_memory_is_not_asked_for(self):
         report = self.memory()
         self.assertEqual(report["rows"], [])
@@ -135,7 +150,7 @@ class Annotations(unittest.TestCase):
         captures = [str(each) for each in (self.folder / "captures").glob("*.prof")]
         stages = json.loads(self.run_command([PROF, "report", "--report", "compilation", "--format", "json",
                                               *captures]).stdout)["rows"]
-        self.assertEqual({row["compiled"]: row["end_count"] for row in stages}, {"outer": 3, "fails": 0})
+        self.assertEqual({row["compiled"]: row["count"] for row in stages}, {"outer": 3, "fails": 0})
         self.assertTrue(all(row["tracing_ns"] > 0 for row in stages))
 
     def test_nothing_of_the_programs_is_called(self):

@@ -271,7 +271,8 @@ report_part jax_memory_report(const report_input& input) {
     for (const jax_holder& each : found.holders) {
         const std::string line =
             each.file.empty() ? std::string() : fmt::format("{}:{}", short_file(input.data, each.file), each.line);
-        out.rows.push_back({each.device, each.kind, text_or_none(line), text_or_none(each.function),
+        const std::string kind = each.has_memory ? each.kind : each.kind + " without memory";
+        out.rows.push_back({each.device, kind, text_or_none(line), text_or_none(each.function),
                             static_cast<std::int64_t>(each.bytes), each.count});
     }
     for (const jax_device_memory& each : found.devices) {

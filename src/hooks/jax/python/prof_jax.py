@@ -339,6 +339,26 @@ def holders_of(profile):
         yield (labels.get("kind", ""), labels.get("device", ""), *own), size, count
 
 
+def memory_error():
+    """The error for want of memory that ended the program, and the innermost line of the program's own code that raised
+    it: message, file, line, function, between tabs. The interpreter keeps the exception that nobody caught."""
+    failure = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    kind = type(failure)
+    if type(kind) is not type or not str(kind.__module__).startswith("jax"):  # a class of the program's own has code
+        return ""
+    message = failure.args[0] if failure.args else None
+    if type(message) is not str or not message.startswith("RESOURCE_EXHAUSTED"):
+        return ""
+    place, trace = ("", 0, ""), failure.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not OF_LIBRARIES.search(code.co_filename):
+            place = (code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    first_line = message.strip().split("\n")[0].replace("\t", " ")
+    return "\t".join(map(str, (first_line, *place)))
+
+
 class Memory:
     """What JAX's own allocators say, and its heap profile, which is always on: asked for when a recording ends."""
 
@@ -372,6 +392,9 @@ class Memory:
             largest = sorted(holders.items(), key=lambda item: -item[1][0])[:MOST_HOLDERS]
             lines = ["\t".join(map(str, (*sizes, *holder))).replace("\n", " ") for holder, sizes in largest]
             self.native.keep_text(b"jax_memory", "\n".join(lines).encode("utf-8", "replace"))
+            error = memory_error()
+            if error:
+                self.native.keep_text(b"jax_memory_error", error.encode("utf-8", "replace"))
         except Exception as failure:
             if not is_own(failure):
                 raise
