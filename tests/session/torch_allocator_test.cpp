@@ -258,6 +258,23 @@ TEST_F(TorchAllocator, ThreadsThatFreeEachOthersBlocks) {
     EXPECT_THAT(result.err, HasSubstr("allocated " + std::to_string(of.end_allocated) + ' '));
 }
 
+// The process keeps no account of its own of what is alive: the records are all there is, and the reader has the sums.
+TEST_F(TorchAllocator, AMillionLiveBlocksTakeNoMemoryOfTheProcess) {
+    const auto most_kib = [&](const environment& e) {
+        const process_result result = run("million", true, e);
+        EXPECT_EQ(result.exit_code(), 3) << result.err;
+        const std::size_t at = result.err.find("VmHWM:");
+        EXPECT_NE(at, std::string::npos) << result.err;
+        return at == std::string::npos ? 0 : std::stol(result.err.substr(at + 6));
+    };
+    const long without = most_kib({{"PROF_ALLOCATIONS", "off"}});
+    constexpr long most = 64L * 1024;
+    EXPECT_LE(most_kib({{"PROF_ALLOCATIONS", "on"}}), without + most);
+    const environment flight{{"PROF_KEEP", "5s"}, {"PROF_ALLOCATIONS", "off"}};
+    const long in_flight = most_kib(flight);
+    EXPECT_LE(most_kib({{"PROF_KEEP", "5s"}, {"PROF_ALLOCATIONS", "on"}}), in_flight + most);
+}
+
 TEST_F(TorchAllocator, SizesThatFitIntoNoUnits) {
     EXPECT_EQ(same_with_and_without("wide", exited(3), {{"PROF_ALLOCATIONS", "on"}}), "");
     const std::vector<timeline> all = captured(2);

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <mutex>
 #include <random>
 #include <string>
@@ -231,6 +232,25 @@ void random_threads() {
     }
 }
 
+// A million blocks are alive. Says how much memory the process has had at most.
+void million() {
+    expect(cudaDeviceSynchronize() == cudaSuccess, "CUDA begins");
+    const named_range range("million");
+    std::vector<std::uint64_t> blocks(1'000'000);
+    for (std::uint64_t& each : blocks) each = block(512);
+    for (int round = 0; round < 10; ++round) {
+        for (std::size_t i = 0; i < blocks.size(); i += 10) {
+            fake_c10_free(blocks[i], 0);
+            blocks[i] = block(512);
+        }
+        step();
+    }
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("VmHWM:")) std::fprintf(stderr, "libprof: %s\n", line.c_str());
+    }
+}
+
 // Others use the GPU, too: as much as is in use, without what the allocator has reserved. The driver is asked when the
 // allocator reserves more, and about once a second.
 void crowded() {
@@ -285,6 +305,7 @@ int main(int count, char** arguments) {
                                                                  {"fragmented", fragmented},
                                                                  {"late", late},
                                                                  {"random", random_threads},
+                                                                 {"million", million},
                                                                  {"crowded", crowded},
                                                                  {"wide", wide}});
 }

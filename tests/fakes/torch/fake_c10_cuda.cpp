@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "fakes/torch/fake_c10.h"
 
@@ -37,6 +38,7 @@ struct piece {
 struct device_allocator {
     std::mutex mutex{};
     std::map<std::uint64_t, piece> pieces{};            // by address
+    std::set<std::uint64_t> free{};                     // addresses of those that are free
     std::map<std::uint64_t, std::uint64_t> segments{};  // begin → bytes
     std::uint64_t next_segment = 0;
     std::uint64_t allocated = 0;
@@ -45,8 +47,10 @@ struct device_allocator {
     std::uint64_t limit = 0;
 
     auto find_free(std::uint64_t bytes) {
-        return std::find_if(pieces.begin(), pieces.end(),
-                            [&](const auto& each) { return each.second.is_free && each.second.bytes >= bytes; });
+        for (const std::uint64_t address : free) {
+            if (const auto found = pieces.find(address); found->second.bytes >= bytes) return found;
+        }
+        return pieces.end();
     }
     bool reserve(std::uint64_t bytes) {
         const std::uint64_t size = rounded(bytes, segment_unit);
@@ -55,6 +59,7 @@ struct device_allocator {
         next_segment += size + segment_unit;
         segments[begin] = size;
         pieces[begin] = {size, begin, true};
+        free.insert(begin);
         reserved += size;
         return true;
     }
@@ -66,6 +71,7 @@ struct device_allocator {
                 continue;
             }
             reserved -= segment->second;
+            free.erase(found->first);
             pieces.erase(found);
             segment = segments.erase(segment);
         }
@@ -102,7 +108,11 @@ std::uint64_t fake_c10_allocate(std::size_t asked, int index) {
         found = of.find_free(bytes);
     }
     piece& taken = found->second;
-    if (taken.bytes > bytes) of.pieces[found->first + bytes] = {taken.bytes - bytes, taken.segment, true};
+    of.free.erase(found->first);
+    if (taken.bytes > bytes) {
+        of.pieces[found->first + bytes] = {taken.bytes - bytes, taken.segment, true};
+        of.free.insert(found->first + bytes);
+    }
     taken.bytes = bytes;
     taken.is_free = false;
     of.allocated += bytes;
@@ -119,6 +129,7 @@ void fake_c10_free(std::uint64_t address, int index) {
     if (found == of.pieces.end()) return;
     const std::uint64_t bytes = found->second.bytes;
     found->second.is_free = true;
+    of.free.insert(address);
     of.allocated -= bytes;
     c10::reportMemoryUsageToProfiler(reinterpret_cast<void*>(address), -static_cast<std::int64_t>(bytes), of.allocated,
                                      of.reserved, cuda(index));
@@ -126,6 +137,7 @@ void fake_c10_free(std::uint64_t address, int index) {
         if (right == of.pieces.end() || !left->second.is_free || !right->second.is_free) return false;
         if (left->second.segment != right->second.segment) return false;
         left->second.bytes += right->second.bytes;
+        of.free.erase(right->first);
         of.pieces.erase(right);
         return true;
     };
