@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "base/json_text.hpp"
 #include "export/page/page_text.hpp"
 #include "export/page/page_views.hpp"
+#include "ranks/arrivals.hpp"
 #include "ranks/job_answer.hpp"
 
 namespace prof {
@@ -54,59 +57,42 @@ struct lateness {
 };
 
 // What the members of the job's collectives wait for each other.
-struct arrivals {
+struct waits_of_job {
     std::vector<std::vector<lateness>> late{};           // by rank and step of the job
     std::vector<std::map<std::uint32_t, double>> waits;  // by rank: for whom, in all steps; no rank: not known for whom
+    std::vector<double> waits_in_step;                   // of all ranks together, by step
     double clock_error_ns = 0;                           // the largest
 };
 constexpr std::uint32_t no_rank = UINT32_MAX;
 
-double clock_error(const job_ranks& job, const matched_collective& of) {
-    double out = 0;
-    bool is_on_several = false;
-    const std::uint32_t first = job.clocks.of_rank[job.members_of(of).front().rank];
-    for (const collective_member& each : job.members_of(of)) {
-        const std::uint32_t host = job.clocks.of_rank[each.rank];
-        is_on_several = is_on_several || host != first;
-        out = std::max(out, job.clocks.hosts[host].fit.error_ns());
-    }
-    return is_on_several ? out : 0;
+// The member's step, counted from the job's first; none: it is of no step that all ranks have.
+std::optional<std::uint32_t> step_of(const job_ranks& job, collective_member member) {
+    const std::uint32_t step = job.at(member).step;
+    const std::uint32_t first = job.first_step[member.rank];
+    if (step == UINT32_MAX || step < first || step - first >= job.steps) return {};
+    return step - first;
 }
 
-arrivals arrivals_of(const job_ranks& job) {
-    arrivals out;
+waits_of_job waits_in(const job_ranks& job) {
+    waits_of_job out;
     out.late.assign(job.ranks.size(), std::vector<lateness>(job.steps));
     out.waits.resize(job.ranks.size());
+    out.waits_in_step.resize(job.steps);
     for (const matched_collective& of : job.matched) {
         if (of.count < 2) continue;
-        const double error_ns = clock_error(job, of);
+        const double error_ns = clock_error_of(job, of);
         out.clock_error_ns = std::max(out.clock_error_ns, error_ns);
-        std::int64_t first_ns = INT64_MAX;
-        std::int64_t last_ns = INT64_MIN;
-        std::int64_t before_last_ns = INT64_MIN;
-        std::uint32_t last = no_rank;
+        const collective_arrivals arrivals = arrivals_of(job, of, error_ns);
         for (const collective_member& each : job.members_of(of)) {
-            const std::int64_t at_ns = job.aligned(each.rank, job.at(each).begin_ns);
-            first_ns = std::min(first_ns, at_ns);
-            if (at_ns >= last_ns) {
-                before_last_ns = last_ns;
-                last_ns = at_ns;
-                last = each.rank;
-            } else {
-                before_last_ns = std::max(before_last_ns, at_ns);
-            }
-        }
-        // Which was the last is known only beyond the clocks' error.
-        if (!(static_cast<double>(last_ns - before_last_ns) > error_ns)) last = no_rank;
-        for (const collective_member& each : job.members_of(of)) {
+            const std::optional<std::uint32_t> step = step_of(job, each);
+            if (!step) continue;
             const rank_collective& is = job.at(each);
-            if (is.step == UINT32_MAX || is.step < job.first_step[each.rank]) continue;
-            const std::uint32_t step = is.step - job.first_step[each.rank];
-            if (step >= job.steps) continue;
             const std::int64_t at_ns = job.aligned(each.rank, is.begin_ns);
-            out.late[each.rank][step].add(at_ns - first_ns);
-            const std::int64_t waits_ns = std::min(last_ns - at_ns, is.exposed_ns);
-            if (waits_ns > 0) out.waits[each.rank][last] += static_cast<double>(waits_ns);
+            out.late[each.rank][*step].add(at_ns - arrivals.first_ns);
+            const std::int64_t waits_ns = wait_of(is, arrivals.last_ns - at_ns);
+            if (waits_ns <= 0) continue;
+            out.waits[each.rank][arrivals.last_rank.value_or(no_rank)] += static_cast<double>(waits_ns);
+            out.waits_in_step[*step] += static_cast<double>(waits_ns);
         }
     }
     return out;
@@ -120,7 +106,7 @@ public:
           job_(of.ranks),
           answer_(of.answer),
           steps_(static_cast<double>(std::max<std::uint32_t>(of.ranks.steps, 1))),
-          found_(arrivals_of(of.ranks)) {}
+          found_(waits_in(of.ranks)) {}
 
     page_view run() {
         page_view out{.name = "ranks",
@@ -139,6 +125,7 @@ public:
         stragglers(out);
         ranks(out);
         map_of(out.data);
+        arrivals(out);
         waits(out);
         collectives(out);
         return out;
@@ -331,6 +318,80 @@ private:
             {"per_row", per_row}, {"per_column", per_column}, {"number", numbers}, {"rows", std::move(rows)}};
     }
 
+    // The collectives of two steps, and when each rank comes to them: of the step in which the ranks wait longest, and
+    // of the one with the median wait.
+    void arrivals(page_view& out) const {
+        page_json& list = out.data["arrivals"] = page_json::array();
+        if (job_.steps == 0) return;
+        std::vector<std::uint32_t> order(job_.steps);
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return found_.waits_in_step[a] < found_.waits_in_step[b];
+        });
+        const std::uint32_t longest = order.back();
+        const std::uint32_t median = order[(order.size() - 1) / 2];
+        if (page_json of = arrivals_in(longest, "longest waits"); !of["rows"].empty()) list.push_back(std::move(of));
+        if (median == longest) return;
+        if (page_json of = arrivals_in(median, "median wait"); !of["rows"].empty()) list.push_back(std::move(of));
+    }
+
+    page_json arrivals_in(std::uint32_t step, std::string_view why) const {
+        struct placed {
+            const matched_collective* of = nullptr;
+            collective_arrivals when{};
+            double error_ns = 0;
+        };
+        std::vector<placed> all;
+        for (const matched_collective& of : job_.matched) {
+            if (of.count < 2 || step_of(job_, job_.members_of(of).front()) != step) continue;
+            const double error_ns = clock_error_of(job_, of);
+            all.push_back({&of, arrivals_of(job_, of, error_ns), error_ns});
+        }
+        const std::size_t count = all.size();
+        if (count > most_listed) {  // those with the longest waits, in the order in which they begin
+            std::stable_sort(all.begin(), all.end(), [](const placed& a, const placed& b) {
+                return a.when.last_ns - a.when.first_ns > b.when.last_ns - b.when.first_ns;
+            });
+            all.resize(most_listed);
+        }
+        std::stable_sort(all.begin(), all.end(),
+                         [](const placed& a, const placed& b) { return a.when.first_ns < b.when.first_ns; });
+        const std::uint32_t first = job_.first_step.front() + step;
+        const std::int64_t start_ns = job_.aligned(0, job_.ranks.front().steps[first].from_ns);
+        page_json rows = page_json::array();
+        for (const placed& each : all) rows.push_back(arrivals_at(*each.of, each.when, each.error_ns, start_ns));
+        return {{"step", job_.ranks.front().steps[first].number},
+                {"why", why},
+                {"collectives", count},
+                {"rows", std::move(rows)}};
+    }
+
+    // The latest ranks, each with what it is later than the first.
+    page_json arrivals_at(const matched_collective& of, const collective_arrivals& when, double error_ns,
+                          std::int64_t start_ns) const {
+        const std::span<const collective_member> members = job_.members_of(of);
+        const rank_collective& is = job_.at(members.front());
+        std::vector<std::pair<std::int64_t, std::uint32_t>> late;
+        std::int64_t end_ns = INT64_MIN;
+        for (const collective_member& each : members) {
+            late.emplace_back(job_.aligned(each.rank, job_.at(each).begin_ns) - when.first_ns, each.rank);
+            end_ns = std::max(end_ns, job_.aligned(each.rank, job_.at(each).end_ns));
+        }
+        std::sort(late.rbegin(), late.rend());
+        page_json latest = page_json::array();
+        for (std::size_t i = 0; i < late.size() && i < most_in_matrix; ++i) {
+            latest.push_back({late[i].second, late[i].first});
+        }
+        return {{"function", to_string(is.function)},
+                {"bytes", is.bytes},
+                {"ranks", members.size()},
+                {"begin_ns", when.first_ns - start_ns},
+                {"end_ns", end_ns - when.first_ns},
+                {"clock_error_ns", whole(error_ns)},
+                {"last", when.last_rank ? page_json(*when.last_rank) : page_json()},
+                {"late_ns", std::move(latest)}};
+    }
+
     // A step, for each that others wait for, the most first: how long a rank waits for it in the mean, and who the
     // most.
     void waits(page_view& out) const {
@@ -447,7 +508,7 @@ private:
     const job_ranks& job_;
     const job_answer& answer_;
     double steps_;
-    arrivals found_;
+    waits_of_job found_;
 };
 
 }  // namespace

@@ -7,11 +7,14 @@
 /** @typedef {{communicator: string, function: string, bytes: number, ranks: number, a_step: number, transfer_ns: number,
  *             arrival_ns: number, launch_ns: number, clock_error_ns: number, exposed_ns: number, hidden_ns: number,
  *             rate: number, last: number | null, last_share: number}} Collective */
+/** @typedef {{function: string, bytes: number, ranks: number, begin_ns: number, end_ns: number, clock_error_ns: number,
+ *             last: number | null, late_ns: [number, number][]}} Arrival */
+/** @typedef {{step: number, why: string, collectives: number, rows: Arrival[]}} ArrivalsOfStep */
 /** @typedef {{per_row: number, per_column: number, number: number[], rows: number[][]}} RankMap */
 /** @typedef {{names: string[], step_ns: number, steps: number, hosts: number, clock_error_ns: number, shown: number | null,
  *             ranks: RankColumns, map: RankMap, remarks: string[],
  *             waited_for: {rank: number | null, name: string, mean_ns: number, ranks?: number, most?: number, most_ns?: number}[],
- *             waits_ns?: number[][], collectives: Collective[], collective_count: number,
+ *             waits_ns?: number[][], arrivals: ArrivalsOfStep[], collectives: Collective[], collective_count: number,
  *             stragglers: {name: string, gain_ns: number, error_ns: number | null, steps: number, cause: string, line: string}[]}} RanksData */
 
 addView("ranks", ({ figure, data }) => {
@@ -289,6 +292,45 @@ addView("ranks", ({ figure, data }) => {
     element("p.hint", {}, "Times in " + unit + ". The transfer is from the last arrival to the end. Exposed: nothing computes meanwhile." + (folded > 0 ? " " + plural(folded, "more kind") + " of collectives: the report collectives has all." : "")));
   }
 
+  // When each rank comes to the collectives of a step: a mark for each, on a scale from the first rank's arrival on.
+  let shownArrivals = 0;
+  const arrivalHolder = element("div", {});
+  const arrivalSteps = switchButtons("Step", job.arrivals.map((each, index) => [String(index), "step " + numberText(each.step, 0) + ", " + each.why]), "0",
+    (index) => { shownArrivals = Number(index); drawArrivals(); });
+  function drawArrivals() {
+    const of = job.arrivals[shownArrivals];
+    if (!of) return;
+    const longest = Math.max(1, ...of.rows.map((row) => Math.max(row.end_ns, row.late_ns[0]?.[1] ?? 0)));
+    const place = (/** @type {number} */ ns) => Math.max(0, Math.min(100, (ns / longest) * 100)).toFixed(2) + "%";
+    const body = element("tbody", {}, ...of.rows.map((row) => {
+      const track = element("div.arrivals", { "aria-hidden": "true" });
+      const latest = row.late_ns[0]?.[1] ?? 0;
+      const transfer = element("i.transfer");
+      transfer.style.left = place(latest);
+      transfer.style.width = place(Math.max(0, row.end_ns - latest));
+      track.append(transfer);
+      for (const [rank, ns] of row.late_ns) {
+        const mark = element("i.arrival" + (rank === row.last ? ".is-last" : ""), { title: names[rank] + ", " + stepTime(ns) + unitText() + " after the first" });
+        mark.style.left = place(ns);
+        track.append(mark);
+      }
+      const last = row.last === null ? "not known" : names[row.last];
+      return element("tr", {}, element("th", { scope: "row" }, row.function + " " + bytesText(row.bytes)),
+        element("td.n", {}, stepTime(row.begin_ns)), element("td.arrival-track", {}, track), element("td.n", {}, stepTime(latest)),
+        element("td.n.hide-narrow", {}, stepTime(Math.max(0, row.end_ns - latest))), element("td", {}, last));
+    }));
+    const folded = of.collectives - of.rows.length;
+    arrivalHolder.replaceChildren(
+      element("div.scroll", { tabindex: "0", role: "group", "aria-label": "Arrivals" }, element("table.arrival-table", {},
+        element("caption.unseen", {}, "Arrivals in step " + of.step),
+        element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "collective"), element("th.n", { scope: "col" }, "begins at"), element("th", { scope: "col" }, "ranks arrive, then transfer"),
+          element("th.n", { scope: "col" }, "first to last"), element("th.n.hide-narrow", { scope: "col" }, "transfer"), element("th", { scope: "col" }, "last"))), body)),
+      element("p.hint", {}, "Times in " + unit + "; a collective begins at the first rank's arrival, counted from the step's begin. A mark is a rank, up to 16 of the latest; the bar is the transfer, from the last arrival to the end." +
+        (folded > 0 ? " " + plural(folded, "more collective") + " with shorter waits." : "")));
+  }
+  const arrivalRows = () => [["step", "function", "bytes", "begin ms", "rank", "late ms", "last"], ...job.arrivals.flatMap((of) => of.rows.flatMap((row) => row.late_ns.map(([rank, ns]) =>
+    [String(of.step), row.function, String(row.bytes), (row.begin_ns / 1e6).toFixed(6), names[rank], (ns / 1e6).toFixed(6), row.last === null ? "" : names[row.last]])))];
+
   /** What the heading alone does not tell: several that hold the job up. */
   function stragglerTable() {
     if (job.stragglers.length < 2) return null;
@@ -323,10 +365,12 @@ addView("ranks", ({ figure, data }) => {
       element("div", {}, element("h3", {}, "Who waits for whom"),
         job.waits_ns ? element("p.labels", {}, "In collectives, " + unit + " a step; who waits has the row.") : null, waitMatrix() ?? waitList(), hostTable())),
     stragglerTable() ?? "",
+    ...(job.arrivals.length > 0 ? [element("h3", {}, "Arrivals in the collectives of a step"), job.arrivals.length > 1 ? arrivalSteps.group : "", arrivalHolder, element("div.actions", {}, copyButton("arrivals", arrivalRows))] : []),
     element("h3", {}, "Collectives"), element("div.scroll", { tabindex: "0", role: "group", "aria-label": "Collectives" }, collectiveTable()),
     element("div.actions", {}, copyButton("collectives", collectiveRows)),
     job.remarks.length > 0 ? element("ul.rank-remarks", {}, ...job.remarks.map((text) => element("li", {}, text))) : "",
   );
+  drawArrivals();
   moveTo(cursor.row, -1, false);
 
   return {
