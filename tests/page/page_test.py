@@ -1159,6 +1159,26 @@ class Ranks(PageTest):
             self.assertAlmostEqual(float(rows[rank][3]), ranks_test.LATE / 1000, delta=0.03)
         self.assertEqual([row[1:5][rank] for rank, row in enumerate(rows)], [""] * 4)
 
+    def test_arrivals_in_the_collectives_of_a_step(self):
+        self.open("late")
+        view = embedded(PAGES["late"])["views"]["ranks"]
+        self.assertEqual(len(view["arrivals"]), 2)
+        for index, of in enumerate(view["arrivals"]):
+            self.window.click(f"#ranks .switch button:nth-child({index + 1})")
+            rows = self.run_js("return [...document.querySelectorAll('.arrival-table tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+            self.assertEqual(len(rows), 2)
+            # The job has two layers: rank 2 is so much later in the second one, and others differ by 9 µs at most.
+            self.assertEqual(rows[1][-1], "rank 2")
+            self.assertAlmostEqual(float(rows[1][3]), ranks_test.LATE / 1000, delta=0.03)
+            self.assertLess(float(rows[0][3]), 0.02)
+            marks = self.run_js("return [...document.querySelectorAll('.arrival-table tbody tr')].map(r => [...r.querySelectorAll('.arrival')].map(m => [m.title.split(',')[0], parseFloat(m.style.left), m.classList.contains('is-last')]))")
+            self.assertEqual([sorted(mark[0] for mark in row) for row in marks], [["rank 0", "rank 1", "rank 2", "rank 3"]] * 2)
+            self.assertEqual([mark[0] for mark in marks[1] if mark[2]], ["rank 2"])
+            # On one scale: to the longest time from the first arrival to the end.
+            whole = max(max(row["end_ns"], row["late_ns"][0][1]) for row in of["rows"])
+            self.assertAlmostEqual(max(mark[1] for mark in marks[1]), 100 * of["rows"][1]["late_ns"][0][1] / whole, delta=0.02)
+        self.assert_quiet()
+
     def test_tables_sort(self):
         self.open("late")
         self.window.click(".rank-table button[data-sort='rank']")
@@ -1176,6 +1196,7 @@ class Ranks(PageTest):
                 "map": {"per_row": 8, "per_column": 4, "number": [4 * i for i in range(steps)],
                         "rows": [[2_000_000 if row == 76 else 1000 * (i % 7) for i in range(steps)] for row in range(rows)]}}  # fmt: skip
         del many["waits_ns"]
+        many["arrivals"] = [{**of, "collectives": 900} for of in view["arrivals"]]
         many["ranks"]["late_ns"][0] = 2_000_000
         name = page_with("late", {"ranks": many})
         for width in (1440, 390):
