@@ -51,7 +51,22 @@ std::string why_not_examined(const diagnosis& found) {
     return found.not_looked.empty() ? "nothing could be examined" : found.not_looked.front();
 }
 
-bool has_text(const report_document& document) { return block_in<text_block>(document.parts.front()) != nullptr; }
+// One rank has no peers: of programs that have nothing to do with each other that says nothing.
+bool is_of_one_rank(const report_part& part) {
+    const table* const ranks = part.name == "ranks" ? block_in<table>(part) : nullptr;
+    return ranks != nullptr && std::any_of(ranks->totals.begin(), ranks->totals.end(), [](const auto& total) {
+               const auto* const count =
+                   total.first == "ranks" ? std::get_if<std::uint64_t>(&total.second.value) : nullptr;
+               return count != nullptr && *count < 2;
+           });
+}
+
+// What is to be told of the captures as one job.
+void keep_told(report_document& job) {
+    std::erase_if(job.parts, [](const report_part& part) {
+        return block_in<text_block>(part) == nullptr || is_of_one_rank(part);
+    });
+}
 
 const diagnosis& diagnosis_in(const report_document& document) {
     return block_in<findings_block>(document.parts.front())->found;
@@ -92,7 +107,7 @@ int diagnose_command::operator()() const {
     settings.selection = part_.request();
     settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
     const std::vector<const report_kind*> kinds =
-        reports_named({"diagnose", "diagnose_places", "critical_path", "standstill"});
+        reports_named({"diagnose", "diagnose_places", "critical_path", "ranks", "standstill"});
     job_reports job(kinds, inputs.files.size());
     // Of one capture nobody waits for others.
     std::vector<const report_kind*> of_captures;
@@ -130,8 +145,9 @@ int diagnose_command::operator()() const {
         if (!complaint.empty()) complain(complaint);
     }
     if (!without.report(inputs.files.size())) all_examined = false;
-    const std::optional<report_document> together = job.finish(settings);
-    if (together && has_text(*together)) writer->add(*together);
+    std::optional<report_document> together = job.finish(settings);
+    if (together) keep_told(*together);
+    if (together && !together->parts.empty()) writer->add(*together);
     output_.write(writer->text());
     if (any_fails) return exit_finding;
     return all_examined ? exit_ok : exit_failure;

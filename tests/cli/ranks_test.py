@@ -85,6 +85,24 @@ class Ranks(CommandLine):
         self.assertIn("rank 2 holds the job up", ranks["verdict"])
         self.assertEqual(self.report("stragglers", self.dir / "fast")["rows"], [])
 
+    def test_diagnose_begins_with_the_job(self):
+        folder = self.dir / "job"
+        write_job(folder)
+        ranks = self.report("ranks", folder)
+        result = self.prof("diagnose", folder)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        lines = result.stdout.split("\n")
+        self.assertEqual(lines[0], f"{RANKS} captures")
+        self.assertEqual(" ".join(" ".join(lines[2:4]).split())[:len(ranks["verdict"])], ranks["verdict"][0].upper() + ranks["verdict"][1:])
+        self.assertEqual(result.stdout.count("\nDiagnosis of "), RANKS)
+        # Programs that are no job have no verdict together.
+        write_job(self.dir / "one", ranks=[1])
+        write_job(self.dir / "other", ranks=[1])
+        result = self.prof("diagnose", self.dir / "one", self.dir / "other")
+        self.assertEqual(result.returncode, 0)
+        self.assertNotIn("holds the job up", result.stdout)
+        self.assertEqual(result.stdout.count("\nDiagnosis of "), 2)
+
     def test_collectives_and_clocks(self):
         folder = self.dir / "job"
         write_job(folder)
