@@ -58,6 +58,15 @@ void selection_flags::add_times_to(command_arguments& arguments) {
         .group(title_of_part);
 }
 
+const selection_request& selection_flags::request() const {
+    const std::optional<moment> from = parse_moment(request_.from);
+    const std::optional<moment> to = parse_moment(request_.to);
+    if (from && to && from->is_absolute == to->is_absolute && to->ns <= from->ns) {
+        throw usage_error("--to " + request_.to + " is not after --from " + request_.from);
+    }
+    return request_;
+}
+
 bool parts_not_found::report(std::size_t all) const {
     if (captures_.empty()) return true;
     const capture& first = captures_.front();

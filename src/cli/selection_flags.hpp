@@ -19,7 +19,8 @@ public:
     void add_to(command_arguments& arguments);
     // Without those that select ranges.
     void add_times_to(command_arguments& arguments);
-    const selection_request& request() const noexcept { return request_; }
+    // Throws usage_error if --to is not after --from.
+    const selection_request& request() const;
     // Counts the steps of a timeline anew if --step-range is given. Throws nothing_selected.
     void count_steps(timeline& data) const;
 

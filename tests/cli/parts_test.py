@@ -104,6 +104,7 @@ class Parts(CommandLine):
             (["--steps", "8:3"], "A:B"),
             (["--skip-first", "-1"], "a whole number"),
             (["--from", "noon"], "seconds"),
+            (["--from", "2s", "--to", "900ms"], "--to 900ms is not after --from 2s"),
         ):
             self.assert_one_line(self.prof("report", TRAINER, *options), 2, options[0], words)
 
