@@ -2,6 +2,7 @@
 // The values of the program's counters (PROF_COUNTER, prof_counter), by name.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -13,11 +14,29 @@
 
 namespace prof {
 
+namespace {
+
+struct counter_values {
+    std::string name;
+    std::size_t count;
+    double first, mean, least, largest, last;
+};
+
+report_column<counter_values> number(const char* name, double counter_values::*value) {
+    return {{name, name, quantity::number}, value};
+}
+
+}  // namespace
+
 table counters_report(const report_input& input) {
-    table out{"counters", "Counters of the program", {}, {}, {}};
-    const auto number = [](const std::string& name) { return table_column{name, name, quantity::number}; };
-    out.columns = {text_column("Counter"), count_column("Values"), number("First"), number("Avg"),
-                   number("Min"),          number("Max"),          number("Last")};
+    const report_columns<counter_values> columns = {{text_column("Counter"), &counter_values::name},
+                                                    {count_column("Values"), &counter_values::count},
+                                                    number("First", &counter_values::first),
+                                                    number("Avg", &counter_values::mean),
+                                                    number("Min", &counter_values::least),
+                                                    number("Max", &counter_values::largest),
+                                                    number("Last", &counter_values::last)};
+    std::vector<counter_values> rows;
     std::uint64_t without_number = 0;
     for (const timeline_series& counter : input.data.series) {
         if (counter.source != series_source::counter) continue;
@@ -30,8 +49,9 @@ table counters_report(const report_input& input) {
         if (values.empty()) continue;
         const auto [least, largest] = std::minmax_element(values.begin(), values.end());
         const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-        out.rows.push_back({counter.name, values.size(), values.front(), mean, *least, *largest, values.back()});
+        rows.push_back({counter.name, values.size(), values.front(), mean, *least, *largest, values.back()});
     }
+    table out = make_table("counters", "Counters of the program", columns, rows);
     if (without_number != 0) {
         out.notes.push_back(std::to_string(without_number) + " values that are NaN or infinite are left out");
     }
