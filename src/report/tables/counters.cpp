@@ -2,7 +2,6 @@
 // The values of the program's counters (PROF_COUNTER, prof_counter), by name.
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -14,42 +13,36 @@
 
 namespace prof {
 
-namespace {
-
-struct counter_values {
-    std::string name;
-    std::size_t count;
-    double first, mean, least, largest, last;
-};
-
-report_column<counter_values> number(const char* name, double counter_values::*value) {
-    return {{name, name, quantity::number}, value};
-}
-
-}  // namespace
-
 table counters_report(const report_input& input) {
-    const report_columns<counter_values> columns = {{text_column("Counter"), &counter_values::name},
-                                                    {count_column("Values"), &counter_values::count},
-                                                    number("First", &counter_values::first),
-                                                    number("Avg", &counter_values::mean),
-                                                    number("Min", &counter_values::least),
-                                                    number("Max", &counter_values::largest),
-                                                    number("Last", &counter_values::last)};
-    std::vector<counter_values> rows;
+    struct counted {
+        std::string name;
+        std::vector<double> values;
+    };
+    const auto number = [](const char* name, auto cell) {
+        return report_column<counted>{{name, name, quantity::number},
+                                      [cell](const counted& counter) { return cell(counter.values); }};
+    };
+    const report_columns<counted> columns = {
+        {text_column("Counter"), &counted::name},
+        {count_column("Values"), [](const counted& counter) { return counter.values.size(); }},
+        number("First", [](const auto& values) { return values.front(); }),
+        number("Avg",
+               [](const auto& values) {
+                   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+               }),
+        number("Min", [](const auto& values) { return *std::min_element(values.begin(), values.end()); }),
+        number("Max", [](const auto& values) { return *std::max_element(values.begin(), values.end()); }),
+        number("Last", [](const auto& values) { return values.back(); })};
+    std::vector<counted> rows;
     std::uint64_t without_number = 0;
     for (const timeline_series& counter : input.data.series) {
         if (counter.source != series_source::counter) continue;
-        std::vector<double> values;
-        values.reserve(counter.samples.size());
+        counted row{counter.name, {}};
         for (const series_sample& sample : counter.samples) {
-            if (std::isfinite(sample.value)) values.push_back(sample.value);
+            if (std::isfinite(sample.value)) row.values.push_back(sample.value);
         }
-        without_number += counter.samples.size() - values.size();
-        if (values.empty()) continue;
-        const auto [least, largest] = std::minmax_element(values.begin(), values.end());
-        const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-        rows.push_back({counter.name, values.size(), values.front(), mean, *least, *largest, values.back()});
+        without_number += counter.samples.size() - row.values.size();
+        if (!row.values.empty()) rows.push_back(std::move(row));
     }
     table out = make_table("counters", "Counters of the program", columns, rows);
     if (without_number != 0) {

@@ -42,9 +42,9 @@ inline double share_of(std::int64_t part_ns, std::int64_t total_ns) noexcept {
 }
 
 // Cells of the share that one member has of another.
-template <typename TRow>
-auto share_of(std::int64_t TRow::*part_ns, std::int64_t TRow::*total_ns) {
-    return [=](const TRow& row) { return share_of(row.*part_ns, row.*total_ns); };
+template <typename TRow, typename TBase>
+auto share_of(std::int64_t TRow::*part_ns, std::int64_t TBase::*total_ns) {
+    return [=](const auto& row) { return share_of(row.*part_ns, row.*total_ns); };
 }
 
 // The columns that libprof's own tables have for the share (0 … 1) and the statistics of a row.

@@ -25,26 +25,33 @@ report_columns<TRow> device_columns(const timeline& data) {
     return out;
 }
 
-struct gpu_states {
+struct scoped_states : device_states {
     hta_scope scope;
-    std::optional<std::uint32_t> device;
-    std::int64_t span_ns, idle_ns, compute_ns, other_ns, exposed_communication_ns, exposed_copies_ns, outside_ns;
+
+    std::int64_t span_ns() const { return times.span_ns(); }
+    std::int64_t idle_ns() const { return times.idle_ns(); }
+    std::int64_t outside_ns() const { return times.outside_ns(); }
+    std::int64_t compute_ns() const { return times.with(computation); }
+    std::int64_t other_ns() const { return times.busy_ns() - compute_ns(); }
+    std::int64_t communication_ns() const { return times.with(communication); }
+    std::int64_t overlap_ns() const { return times.with(communication | computation); }
+    std::int64_t exposed_ns() const { return communication_ns() - overlap_ns(); }
+    std::int64_t exposed_copies_ns() const { return other_ns() - exposed_ns(); }
 };
 
-gpu_states states_of(hta_scope scope, const device_states& measured) {
-    const state_times& times = measured.times;
-    const std::int64_t compute_ns = times.with(computation);
-    const std::int64_t other_ns = times.busy_ns() - compute_ns;
-    const std::int64_t not_compute_ns = times.with(communication) - times.with(communication | computation);
-    return {scope,    measured.device, times.span_ns(),           times.idle_ns(),   compute_ns,
-            other_ns, not_compute_ns,  other_ns - not_compute_ns, times.outside_ns()};
+// Cells of the share that one time has of another.
+auto share_of_time(std::int64_t (scoped_states::*part)() const, std::int64_t (scoped_states::*whole)() const) {
+    return [=](const scoped_states& gpu) { return share_of((gpu.*part)(), (gpu.*whole)()); };
 }
 
-struct gpu_overlap {
-    hta_scope scope;
-    std::optional<std::uint32_t> device;
-    std::int64_t communication_ns, overlap_ns;
-};
+std::vector<scoped_states> states_of(const report_input& input) {
+    const hta_input from = hta_input_of(input);
+    std::vector<scoped_states> out;
+    for (const hta_scope scope : both_scopes) {
+        for (const device_states& measured : measure_states(from, scope)) out.push_back({measured, scope});
+    }
+    return out;
+}
 
 struct idle_of_stream {
     hta_scope scope;
@@ -75,48 +82,35 @@ std::vector<idle_of_stream> idle_of_streams(const report_input& input) {
 }  // namespace
 
 table temporal_breakdown_report(const report_input& input) {
-    using row = gpu_states;
+    using row = scoped_states;
     report_columns<row> columns = device_columns<row>(input.data);
-    append(columns,
-           {{{"kernel_time_ns", "span", quantity::time_ns}, &row::span_ns},
-            {{"idle_ns", "idle", quantity::time_ns}, &row::idle_ns},
-            {{"compute_ns", "compute", quantity::time_ns}, &row::compute_ns},
-            {{"non_compute_ns", "other", quantity::time_ns}, &row::other_ns},
-            {{"idle_share", "idle%", quantity::share}, share_of(&row::idle_ns, &row::span_ns)},
-            {{"compute_share", "compute%", quantity::share}, share_of(&row::compute_ns, &row::span_ns)},
-            {{"non_compute_share", "other%", quantity::share}, share_of(&row::other_ns, &row::span_ns)},
-            {{"exposed_communication_ns", "exposed comm", quantity::time_ns, 4}, &row::exposed_communication_ns},
-            {{"exposed_memory_ns", "exposed copies", quantity::time_ns, 5}, &row::exposed_copies_ns},
-            {{"between_windows_ns", "", quantity::time_ns}, &row::outside_ns}});
-    const hta_input from = hta_input_of(input);
-    std::vector<row> rows;
-    for (const hta_scope scope : both_scopes) {
-        for (const device_states& measured : measure_states(from, scope)) rows.push_back(states_of(scope, measured));
-    }
-    table out =
-        make_table("temporal_breakdown", "GPU busy and idle, from the first operation to the last", columns, rows);
+    append(columns, {{{"kernel_time_ns", "span", quantity::time_ns}, &row::span_ns},
+                     {{"idle_ns", "idle", quantity::time_ns}, &row::idle_ns},
+                     {{"compute_ns", "compute", quantity::time_ns}, &row::compute_ns},
+                     {{"non_compute_ns", "other", quantity::time_ns}, &row::other_ns},
+                     {{"idle_share", "idle%", quantity::share}, share_of_time(&row::idle_ns, &row::span_ns)},
+                     {{"compute_share", "compute%", quantity::share}, share_of_time(&row::compute_ns, &row::span_ns)},
+                     {{"non_compute_share", "other%", quantity::share}, share_of_time(&row::other_ns, &row::span_ns)},
+                     {{"exposed_communication_ns", "exposed comm", quantity::time_ns, 4}, &row::exposed_ns},
+                     {{"exposed_memory_ns", "exposed copies", quantity::time_ns, 5}, &row::exposed_copies_ns},
+                     {{"between_windows_ns", "", quantity::time_ns}, &row::outside_ns}});
+    table out = make_table("temporal_breakdown", "GPU busy and idle, from the first operation to the last", columns,
+                           states_of(input));
     out.legend = {{"", "compute: kernels compute, whatever else runs. other: busy without computing."},
                   {"", "all: by GPU. hta: HTA's figures, all GPUs of the process as one."}};
     return or_none(std::move(out), "no GPU operation was recorded");
 }
 
 table comm_comp_overlap_report(const report_input& input) {
-    using row = gpu_overlap;
+    using row = scoped_states;
     report_columns<row> columns = device_columns<row>(input.data);
     append(columns,
            {{{"communication_ns", "communication", quantity::time_ns}, &row::communication_ns},
             {{"overlap_ns", "overlapped", quantity::time_ns}, &row::overlap_ns},
-            {{"exposed_ns", "exposed", quantity::time_ns},
-             [](const row& gpu) { return gpu.communication_ns - gpu.overlap_ns; }},
-            {{"overlap_share", "overlap%", quantity::share}, share_of(&row::overlap_ns, &row::communication_ns)}});
-    std::vector<row> rows;
-    for (const hta_scope scope : both_scopes) {
-        for (const auto& [device, times] : measure_states(hta_input_of(input), scope)) {
-            const std::int64_t communication_ns = times.with(communication);
-            if (communication_ns == 0) continue;
-            rows.push_back({scope, device, communication_ns, times.with(communication | computation)});
-        }
-    }
+            {{"exposed_ns", "exposed", quantity::time_ns}, &row::exposed_ns},
+            {{"overlap_share", "overlap%", quantity::share}, share_of_time(&row::overlap_ns, &row::communication_ns)}});
+    std::vector<row> rows = states_of(input);
+    std::erase_if(rows, [](const row& gpu) { return gpu.communication_ns() == 0; });
     return or_none(make_table("comm_comp_overlap", "Communication that runs while kernels compute", columns, rows),
                    "no communication was recognised; --communication names kernels that are");
 }

@@ -69,12 +69,9 @@ struct type_share {
     std::int64_t sum_ns, total_ns;
 };
 
-struct transfer_rate {
+struct transfer_rate : direction_bandwidth {
     hta_scope scope;
-    std::string name;
-    description rates;
-    std::uint64_t operations, bytes;
-    std::int64_t busy_ns;
+    description rates;  // of its points
 };
 
 }  // namespace
@@ -137,9 +134,7 @@ table memory_bandwidth_report(const report_input& input) {
     std::vector<row> rows;
     for (const hta_scope scope : both_scopes) {
         for (const direction_bandwidth& direction : measure_bandwidth(hta_input_of(input), scope)) {
-            rows.push_back({scope, direction.name,
-                            direction.points.empty() ? description() : direction.points.describe(),
-                            direction.operations, direction.bytes, direction.busy_ns});
+            rows.push_back({direction, scope, direction.points.empty() ? description() : direction.points.describe()});
         }
     }
     table out = make_table("memory_bandwidth", "Rates of copies and sets, in GB/s", columns, rows);

@@ -76,7 +76,7 @@ report_columns<launch_summary> summary_columns(const timeline& data) {
     for (const auto& [part, title, below, importance] :
          {std::tuple("min", "wait min", 0.0, 2), std::tuple("p25", "", 0.25, 2),
           std::tuple("median", "wait median", 0.5, 0), std::tuple("p75", "", 0.75, 2), std::tuple("p90", "", 0.9, 2),
-          std::tuple("p99", "", 0.99, 2), std::tuple("max", "wait max", 1.0, 2)}) {
+          std::tuple("p99", "wait p99", 0.99, 2), std::tuple("max", "wait max", 1.0, 2)}) {
         out.push_back({{std::string("launch_delay_") + part + "_ns", title, quantity::time_ns, importance},
                        [below = below](const row& launches) { return quantile(launches.delays_ns, below); }});
     }
@@ -143,13 +143,10 @@ report_columns<launched> launch_columns(const hta_input& from) {
         {{"name", "first"}, [&](const auto& row) { return from.op_name(row.op); }}};
 }
 
-struct queue_of_stream {
+struct queue_of_stream : stream_queue {
     hta_scope scope;
-    std::optional<std::uint32_t> device;
-    std::uint32_t stream;
-    description lengths;
-    std::int64_t span_ns, empty_ns, full_ns, trace_ns;
-    double length_ns;
+    description described;  // its lengths
+    std::int64_t trace_ns;
 };
 
 }  // namespace
@@ -186,7 +183,7 @@ table queue_length_report(const report_input& input) {
     report_columns<row> columns = scope_columns<row>(input.data);
     append(columns, {{{"device", "GPU", quantity::identity, 3}, &row::device},
                      {{"stream", "stream", quantity::identity}, &row::stream}});
-    append(columns, description_columns(&row::lengths, 2));
+    append(columns, description_columns(&row::described, 2));
     append(columns, {{{"span_ns", "", quantity::time_ns}, &row::span_ns},
                      {{"empty_ns", "", quantity::time_ns}, &row::empty_ns},
                      {{"empty_share", "empty%", quantity::share}, share_of(&row::empty_ns, &row::span_ns)},
@@ -202,8 +199,7 @@ table queue_length_report(const report_input& input) {
     for (const hta_scope scope : both_scopes) {
         const std::int64_t trace_ns = hta_trace_duration(from, scope);
         for (const stream_queue& queue : measure_queues(from, scope)) {
-            rows.push_back({scope, queue.device, queue.stream, queue.lengths.describe(), queue.span_ns, queue.empty_ns,
-                            queue.full_ns, trace_ns, queue.length_ns});
+            rows.push_back({queue, scope, queue.lengths.describe(), trace_ns});
         }
     }
     table out = make_table("queue_length", "Launched operations that wait in each stream's queue", columns, rows);

@@ -17,11 +17,11 @@ namespace {
 
 // Kernels of one name in ranges of one name.
 struct kernels_of_range {
-    std::string range, style;
-    std::uint32_t tid;
-    std::uint64_t ranges;
-    duration_statistics time;
-    std::string kernel;
+    std::vector<std::int64_t> durations_ns{};
+    std::uint64_t ranges = 0;
+    std::string range{}, style{}, kernel{};
+    std::uint32_t tid = 0;
+    duration_statistics time{};
 };
 
 report_columns<kernels_of_range> kernel_columns(const timeline& data) {
@@ -52,10 +52,7 @@ table nvtx_pushpop_sum(const report_input& input) {
 }
 
 table nvtx_kern_sum(const report_input& input) {
-    struct group {
-        std::vector<std::int64_t> durations_ns;
-        std::uint64_t ranges = 0;
-    };
+    using group = kernels_of_range;
     const timeline& data = input.data;
     text_ids range_texts;
     text_ids kernel_texts;
@@ -82,10 +79,13 @@ table nvtx_kern_sum(const report_input& input) {
     const std::uint64_t left_out = for_each_range_around(data, input.hidden, count_kernels);
 
     std::vector<kernels_of_range> rows;
-    for (const auto& [key, of] : groups) {
-        const auto& [range, style, tid, kernel] = key;
-        rows.push_back({range_texts.text(range), nsight_style(style), tid, of.ranges, summarize(of.durations_ns),
-                        kernel_texts.text(kernel)});
+    for (auto& [key, row] : groups) {
+        row.range = range_texts.text(std::get<0>(key));
+        row.style = nsight_style(std::get<1>(key));
+        row.tid = std::get<2>(key);
+        row.kernel = kernel_texts.text(std::get<3>(key));
+        row.time = summarize(row.durations_ns);
+        rows.push_back(std::move(row));
     }
     rows = largest_first(std::move(rows), [](const kernels_of_range& row) { return row.time.total_ns; });
     // By range, style and thread; of one the largest kernel first.

@@ -458,7 +458,10 @@ table standstill_table(const std::vector<answered>& jobs) {
     return out;
 }
 
-template <table (*make)(const std::vector<answered>&), bool has_sentences, bool has_findings>
+// What is said above a table, of each job.
+using sentences_on = std::vector<std::string> (*)(const answered& job);
+
+template <table (*make)(const std::vector<answered>&), bool has_findings, sentences_on sentences = nullptr>
 class rank_report final : public report_job {
 public:
     explicit rank_report(job_knowledge& shared) : shared_(shared) { shared.ask_for_ranks(has_findings); }
@@ -466,36 +469,12 @@ public:
     report_part finish() override {
         const std::vector<answered>& jobs = shared_.jobs();
         report_part out = part_of(make(jobs));
-        if (!has_sentences || jobs.empty()) return out;
+        if (sentences == nullptr) return out;
         text_block text;
         for (std::size_t j = 0; j < jobs.size(); ++j) {
-            for (std::string& sentence : sentences_of(jobs[j].ranks, jobs[j].answer)) {
+            for (std::string& sentence : sentences(jobs[j])) {
                 if (sentence.empty()) continue;
                 sentence = capitalized(std::move(sentence));
-                text.paragraphs.push_back(jobs.size() > 1 ? fmt::format("Job {}: {}", j, sentence)
-                                                          : std::move(sentence));
-            }
-        }
-        out.blocks.insert(out.blocks.begin(), std::move(text));
-        return out;
-    }
-
-private:
-    job_knowledge& shared_;
-};
-
-class standstill_report final : public report_job {
-public:
-    explicit standstill_report(job_knowledge& shared) : shared_(shared) { shared.ask_for_ranks(false); }
-    void add(const report_input& /*input*/, const capture_heading& /*heading*/) override {}
-    // With a text only if there is something to say.
-    report_part finish() override {
-        const std::vector<answered>& jobs = shared_.jobs();
-        report_part out = part_of(standstill_table(jobs));
-        text_block text;
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            for (std::string& sentence : sentences_on_differences(jobs[j].ranks, jobs[j].answer)) {
-                sentence = capitalized(std::move(sentence)) + '.';
                 text.paragraphs.push_back(jobs.size() > 1 ? fmt::format("Job {}: {}", j, sentence)
                                                           : std::move(sentence));
             }
@@ -508,22 +487,30 @@ private:
     job_knowledge& shared_;
 };
 
+std::vector<std::string> sentences_of_job(const answered& job) { return sentences_of(job.ranks, job.answer); }
+
+std::vector<std::string> differences_of_job(const answered& job) {
+    std::vector<std::string> out = sentences_on_differences(job.ranks, job.answer);
+    for (std::string& sentence : out) sentence += '.';
+    return out;
+}
+
 }  // namespace
 
 std::unique_ptr<report_job> begin_ranks_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<ranks_table, true, true>>(shared);
+    return std::make_unique<rank_report<ranks_table, true, sentences_of_job>>(shared);
 }
 std::unique_ptr<report_job> begin_stragglers_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<stragglers_table, false, true>>(shared);
+    return std::make_unique<rank_report<stragglers_table, true>>(shared);
 }
 std::unique_ptr<report_job> begin_collectives_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<collectives_table, false, false>>(shared);
+    return std::make_unique<rank_report<collectives_table, false>>(shared);
 }
 std::unique_ptr<report_job> begin_clocks_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<clocks_table, false, false>>(shared);
+    return std::make_unique<rank_report<clocks_table, false>>(shared);
 }
 std::unique_ptr<report_job> begin_standstill_job(job_knowledge& shared) {
-    return std::make_unique<standstill_report>(shared);
+    return std::make_unique<rank_report<standstill_table, false, differences_of_job>>(shared);
 }
 
 }  // namespace prof
