@@ -76,14 +76,9 @@ std::vector<table_row> rows_of(const report_columns<TRow>& columns, const TRows&
     return out;
 }
 
-template <typename TRow, typename TRows>
-table make_table(std::string report, std::string heading, const report_columns<TRow>& columns, const TRows& rows) {
+template <typename TRow, typename TRows = std::vector<TRow>>
+table make_table(std::string report, std::string heading, const report_columns<TRow>& columns, const TRows& rows = {}) {
     return {std::move(report), std::move(heading), heads_of(columns), rows_of(columns, rows), {}};
-}
-// Without rows.
-template <typename TRow>
-table make_table(std::string report, std::string heading, const report_columns<TRow>& columns) {
-    return {std::move(report), std::move(heading), heads_of(columns), {}, {}};
 }
 
 // Rows that are made now, or when they are asked for (table::later_rows). for_each(visit) calls visit(row) `count`

@@ -123,21 +123,19 @@ table compilation_report(const report_input& input) {
     const auto work = [&](const char* key, const char* title, compilation_work kind) {
         return report_column<compiled>{
             {key, has_stages ? title : "", quantity::time_ns},
-            [place = static_cast<std::size_t>(kind)](const compiled& row) { return row.work_ns[place]; },
-            true};
+            [place = static_cast<std::size_t>(kind)](const compiled& row) { return row.work_ns[place]; }};
     };
     const report_columns<compiled> columns = {
-        {{"compiled", "compiled"}, &compiled::name, true},
-        {{"count", "count", quantity::count}, &compiled::count, true},
-        {{"host_ns", "host", quantity::time_ns}, &compiled::host_ns, true},
+        {{"compiled", "compiled"}, &compiled::name},
+        {{"count", "count", quantity::count}, &compiled::count},
+        {{"host_ns", "host", quantity::time_ns}, &compiled::host_ns},
         work("tracing_ns", "tracing", compilation_work::tracing),
         work("lowering_ns", "lowering", compilation_work::lowering),
         work("compiling_ns", "compiling", compilation_work::compiling),
-        {{"longest_ns", "longest", quantity::time_ns}, &compiled::longest_ns, true},
-        {{"gpu_ns", has_gpu ? "GPU" : "", quantity::time_ns}, &compiled::gpu_ns, true},
+        {{"longest_ns", "longest", quantity::time_ns}, &compiled::longest_ns},
+        {{"gpu_ns", has_gpu ? "GPU" : "", quantity::time_ns}, &compiled::gpu_ns},
         {{"first_after_ns", "first after", quantity::time_ns},
-         [begin_ns](const compiled& row) { return none_unless(row.first_ns != INT64_MAX, row.first_ns - begin_ns); },
-         true}};
+         [begin_ns](const compiled& row) { return none_unless(row.first_ns != INT64_MAX, row.first_ns - begin_ns); }}};
     compiled all{.name = "all"};
     for (const compiled& row : rows) {
         all.count += row.count;
@@ -148,7 +146,7 @@ table compilation_report(const report_input& input) {
     }
     table out = make_table("compilation", "Host time by what is compiled", columns, rows);
     out.unit_ns = all.host_ns;
-    if (rows.size() > 1) out.sums.push_back(sums_of(columns, all));
+    if (rows.size() > 1) out.sums.push_back(cells_of(columns, all));
     if (rows.empty()) out.instead = "no compilation was recorded";
     return out;
 }
