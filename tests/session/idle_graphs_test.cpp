@@ -339,9 +339,7 @@ TEST_F(SessionIdleGraphs, AreKnownAfterAFork) {
 // Records that were only observed may be in the rings that outlive the process. They do not count as recorded.
 TEST_F(SessionIdleGraphs, AreKnownAfterADeath) {
     run("killed", true, {{"PROF_RINGS", scratch.path}, {"PROF_MEMORY", "64M"}});
-    const auto files = scratch.files(".prof");
-    ASSERT_EQ(files.size(), 1U);
-    const timeline data = load_timeline(files[0]);
+    const timeline data = only_capture();
     EXPECT_FALSE(data.quality.ended);
     EXPECT_EQ(data.windows.size(), 2U);
     const projection p = project(data);

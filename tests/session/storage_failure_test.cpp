@@ -150,9 +150,7 @@ TEST_F(Storage, RetriesAMissingCaptureAtTheNextWindow) {
     const auto result = run_process({victim, "3", "make-room"}, with(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find(output), std::string::npos) << result.err;
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
+    const timeline data = only_capture();
     EXPECT_TRUE(data.quality.ended);
     EXPECT_EQ(data.ranges.size(), 2 * ranges_a_step);
     EXPECT_EQ(data.ops.size(), 2 * launches_a_step);
@@ -325,9 +323,8 @@ TEST_F(Storage, RingsFitStorageOfAnySize) {
         fs::remove_all(rescued);
         const auto result = run_on_small_disk(kilobytes, e, {"300"});
         expect_untouched(result);
-        const auto found = scratch.files(".prof");
-        ASSERT_EQ(found.size(), 1U) << kilobytes;
-        const timeline data = load_timeline(found.front());
+        SCOPED_TRACE(kilobytes);
+        const timeline data = only_capture();
         EXPECT_TRUE(data.quality.ended);
         const bool is_whole = data.ranges.size() == 300 * ranges_a_step && data.ops.size() == 300 * launches_a_step;
         EXPECT_TRUE(is_whole || !data.quality.dropped.empty()) << kilobytes;
@@ -390,9 +387,7 @@ TEST_F(Storage, RingsSurviveStorageThatFillsUp) {
     const auto result = run_on_small_disk(64 << 10, e, {std::to_string(steps), "fill-rings"});
     expect_untouched(result);
     EXPECT_EQ(result.err, "");
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
+    const timeline data = only_capture();
     EXPECT_TRUE(data.quality.ended);
     EXPECT_FALSE(data.properties.contains("rings_notice"));
     EXPECT_EQ(data.ops.size(), steps * launches_a_step);
@@ -407,9 +402,7 @@ TEST_F(Storage, RingsMayBeMissingAfterADeath) {
     const auto result =
         run_in_shell("LD_PRELOAD=$PRELOADED \"$@\"; rm -r " + scratch.path + "/rings; exit 0", e, {"2000", "kill"});
     EXPECT_EQ(result.exit_code(), 0);
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
+    const timeline data = only_capture();
     EXPECT_FALSE(data.quality.ended);
     EXPECT_FALSE(data.quality.recovery.empty());
     EXPECT_GT(data.ranges.size(), 0U);

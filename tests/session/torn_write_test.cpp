@@ -153,7 +153,7 @@ TEST_F(TornWrite, LosesNothingWhereverItIsCut) {
         const std::string at = std::to_string(2 + random() % (i % 2 == 0 ? 20 : 120));
         const std::string permille = std::to_string(random() % 1000);
         SCOPED_TRACE("write " + at + ", cut at " + permille + " permille");
-        settings how = {{"TORN_AT", at}, {"TORN_PERMILLE", permille}, {"FAKE_GPU_CLOCK", "virtual"}};
+        environment how = {{"TORN_AT", at}, {"TORN_PERMILLE", permille}, {"FAKE_GPU_CLOCK", "virtual"}};
         if (i % 3 != 0) how["PROF_KEEP"] = "8M";
         if (i % 4 == 3) how["PROF_COMPRESS"] = "1";
         die({PROF_TEST_VICTIM, "for_ever"}, how);
