@@ -187,6 +187,7 @@ table uses_table(const comparison& of) {
     std::map<std::string, row> uses;
     for (const row& part : of.parts.parts) add(uses.try_emplace(part.use, row{.use = part.use}).first->second, part);
     std::vector<row> rows;
+    rows.reserve(uses.size());
     for (const auto& [use, part] : uses) rows.push_back(part);
     std::stable_sort(rows.begin(), rows.end(),
                      [](const row& a, const row& b) { return std::abs(a.change_ns()) > std::abs(b.change_ns()); });

@@ -131,6 +131,7 @@ table modules_report(const report_input& input) {
         out.totals.emplace_back(std::string(module_work_names[i]) + "_gpu_ns", modules.phases[i].gpu_ns);
     }
     std::vector<std::uint32_t> depths;
+    depths.reserve(modules.rows.size());
     for (const module_row& row : modules.rows) depths.push_back(row.depth);
     if (!modules.is_recorded)
         out.notes.push_back("no modules were recorded: " + std::string(what_records_modules(data)));

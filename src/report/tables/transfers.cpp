@@ -136,6 +136,7 @@ table cuda_gpu_mem_size_sum(const report_input& input) {
         megabytes("StdDev", 3, &duration_statistics::stddev_ns),
         {text_column("Operation"), &named_times::name}};
     std::vector<named_times> rows;
+    rows.reserve(bytes.size());
     for (const auto& [name, sizes] : bytes) rows.push_back({.name = name, .time = summarize(sizes)});
     rows = largest_first(std::move(rows), [](const named_times& row) { return row.time.total_ns; });
     return or_none(make_table("cuda_gpu_mem_size_sum", "Copies and sets by size", columns, rows),
