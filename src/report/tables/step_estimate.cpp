@@ -258,6 +258,7 @@ table steps_table(const step_estimate& of) {
                   {"steps", of.all_steps},
                   {"stood_for", of.stood_for}};
     std::vector<weighed_row> weighed;
+    weighed.reserve(of.rows.size());
     for (const step_estimate_row& row : of.rows) {
         weighed.push_back({.parent = row.parent,
                            .gpu_ns = std::llround(std::clamp(row.gpu_ns.mean, -1e18, 1e18)),
