@@ -32,6 +32,33 @@ std::vector<added_work> added_by(const std::vector<repeated_forward>& repeated) 
     return out;
 }
 
+// Those that would save most on each device. Returns their savings, in the same order.
+std::vector<checkpoint_saving> add_modules(checkpoint_answer& out, const memory_summary& of, const timeline& data,
+                                           const block_account& account, const forward_calls& calls) {
+    std::vector<checkpoint_saving> savings;
+    for (const memory_device& device : of.devices) {
+        if (!device.has_steps) continue;
+        const memory_step& highest = device.steps[device.highest];
+        const whole_step step{.start_ns = highest.start_ns, .end_ns = highest.end_ns};
+        std::vector<checkpoint_saving> found = checkpoint_savings(
+            data, account, calls, packed_device(device.kind, static_cast<std::uint8_t>(device.device)), step,
+            highest.peak_event);
+        if (found.size() > most_modules) found.resize(most_modules);
+        for (const checkpoint_saving& each : found) {
+            out.modules.push_back({.device = device.device,
+                                   .module = calls.path(each.module),
+                                   .class_name = calls.class_name(each.module),
+                                   .calls = each.calls,
+                                   .held = each.held,
+                                   .outputs = each.outputs,
+                                   .peak = each.peak,
+                                   .saving = each.saving});
+            savings.push_back(each);
+        }
+    }
+    return savings;
+}
+
 }  // namespace
 
 checkpoint_answer checkpoints_of(const report_input& input, const memory_summary& of) {
@@ -54,27 +81,7 @@ checkpoint_answer checkpoints_of(const report_input& input, const memory_summary
         return out;
     }
     const block_account account(data);
-    std::vector<checkpoint_saving> savings;
-    for (const memory_device& device : of.devices) {
-        if (!device.has_steps) continue;
-        const memory_step& highest = device.steps[device.highest];
-        const whole_step step{.start_ns = highest.start_ns, .end_ns = highest.end_ns};
-        std::vector<checkpoint_saving> found = checkpoint_savings(
-            data, account, calls, packed_device(device.kind, static_cast<std::uint8_t>(device.device)), step,
-            highest.peak_event);
-        if (found.size() > most_modules) found.resize(most_modules);
-        for (const checkpoint_saving& each : found) {
-            out.modules.push_back({.device = device.device,
-                                   .module = calls.path(each.module),
-                                   .class_name = calls.class_name(each.module),
-                                   .calls = each.calls,
-                                   .held = each.held,
-                                   .outputs = each.outputs,
-                                   .peak = each.peak,
-                                   .saving = each.saving});
-            savings.push_back(each);
-        }
-    }
+    const std::vector<checkpoint_saving> savings = add_modules(out, of, data, account, calls);
     if (savings.empty()) {
         out.reason = "no module would lower the peak by 1 % if it were checkpointed";
         return out;

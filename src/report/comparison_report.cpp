@@ -7,24 +7,24 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
-#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
 #include "base/markup_text.hpp"
+#include "report/report_column.hpp"
 #include "report/runs_report.hpp"
-#include "report/table.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::string_view in_no_phase = "rest of the step";
 
-table_cell or_none(const std::optional<double>& value) { return value ? table_cell(*value) : table_cell(); }
-table_cell whole_ns(double ns) { return std::int64_t{std::llround(ns)}; }
+std::int64_t whole_ns(double ns) { return std::llround(ns); }
 
 std::string runs_text(std::uint64_t runs) { return fmt::format("{} run{}", runs, runs == 1 ? "" : "s"); }
 
@@ -53,76 +53,66 @@ std::string found_text(const compared_figure& of) {
 }
 
 table differences_table(const comparison& of) {
-    table out{"diff_differences",
-              "Not the same on both sides",
-              {{.key = "what", .title = "what", .is_key = true}, {"base", "base"}, {"new", "new"}},
-              {},
-              {}};
+    const report_columns<fact_difference> columns = {
+        {{.key = "what", .title = "what", .is_key = true}, &fact_difference::what},
+        {{"base", "base"}, text_or_none(&fact_difference::base)},
+        {{"new", "new"}, text_or_none(&fact_difference::changed)}};
+    table out = make_table("diff_differences", "Not the same on both sides", columns, of.differences);
     out.shows_if_empty = false;
-    for (const fact_difference& each : of.differences) {
-        const auto cell = [](const std::string& text) { return text.empty() ? table_cell() : table_cell(text); };
-        out.rows.push_back({each.what, cell(each.base), cell(each.changed)});
-    }
     return out;
 }
 
 // Bytes in the columns of times, for people: each row has its own unit.
 shown_rows figures_for_people(const table& whole, const shown_limits& /*limits*/) {
-    constexpr std::size_t base_ns = 1;
-    const std::size_t base_bytes = whole.columns.size() - 2;
     shown_rows out{.rows = whole.rows};
-    for (table_row& row : out.rows) {
-        for (std::size_t side = 0; side < 2; ++side) {
-            const auto* const bytes = std::get_if<std::uint64_t>(&row[base_bytes + side].value);
-            if (bytes != nullptr) row[base_ns + side] = bytes_text(*bytes);
+    for (const auto& [time, size] : {std::pair("base_ns", "base_bytes"), std::pair("new_ns", "new_bytes")}) {
+        const std::size_t from = place_of(whole, size);
+        const std::size_t to = place_of(whole, time);
+        for (table_row& row : out.rows) {
+            if (const auto* const bytes = std::get_if<std::uint64_t>(&row[from].value)) row[to] = bytes_text(*bytes);
         }
     }
     return out;
 }
 
 table figures_table(const comparison& of) {
-    table out{"diff",
-              of.has_steps ? "A step" : "All that was recorded",
-              {{.key = "figure", .title = "figure", .is_key = true},
-               {"base_ns", "base", quantity::time_ns},
-               {"new_ns", "new", quantity::time_ns},
-               {"change", "change", quantity::change_share},
-               {"low", "from", quantity::change_share, 2},
-               {"high", "to", quantity::change_share, 2},
-               {"verdict", "verdict"},
-               {"margin", "", quantity::share},
-               {"p", "", quantity::number},
-               {"permutation_p", "", quantity::number},
-               {"run_spread", "spread of runs", quantity::share, 3},
-               {"base_runs", "base runs", quantity::count, 4},
-               {"new_runs", "new runs", quantity::count, 4},
-               {"more_runs", "more runs", quantity::count, 4},
-               {"base_bytes", "", quantity::bytes},
-               {"new_bytes", "", quantity::bytes}},
-              {},
-              {}};
-    for (const compared_figure& figure : of.figures) {
-        const judged_figure& judged = figure.judged;
-        const auto time = [&](double value) { return figure.is_memory ? table_cell() : whole_ns(value); };
-        const auto bytes = [&](double value) {
-            return figure.is_memory ? table_cell(static_cast<std::uint64_t>(std::llround(value))) : table_cell();
+    using row = compared_figure;
+    const auto judged = [](auto member) { return [member](const row& figure) { return figure.judged.*member; }; };
+    const auto time = [](double judged_figure::*value) {
+        return [value](const row& figure) { return none_unless(!figure.is_memory, whole_ns(figure.judged.*value)); };
+    };
+    const auto bytes = [](double judged_figure::*value) {
+        return [value](const row& figure) {
+            return figure.is_memory ? table_cell(static_cast<std::uint64_t>(std::llround(figure.judged.*value)))
+                                    : table_cell();
         };
-        table_row row = {figure.name, time(judged.base), time(judged.changed), judged.change};
-        row.push_back(judged.at ? table_cell(judged.at->low) : table_cell());
-        row.push_back(judged.at ? table_cell(judged.at->high) : table_cell());
-        row.emplace_back(found_text(figure));
-        row.emplace_back(judged.margin);
-        row.push_back(or_none(judged.p));
-        row.push_back(or_none(judged.permutation_p));
-        row.push_back(or_none(judged.run_spread));
-        row.emplace_back(judged.base_runs);
-        row.emplace_back(judged.new_runs);
-        const bool is_open = judged.found == verdict::inconclusive || judged.is_pair();
-        row.push_back(is_open && judged.more_runs ? table_cell(*judged.more_runs) : table_cell());
-        row.push_back(bytes(judged.base));
-        row.push_back(bytes(judged.changed));
-        out.rows.push_back(std::move(row));
-    }
+    };
+    const auto limit = [](double interval::*end) {
+        return
+            [end](const row& figure) { return figure.judged.at ? table_cell((*figure.judged.at).*end) : table_cell(); };
+    };
+    const auto more_runs = [](const row& figure) {
+        const bool is_open = figure.judged.found == verdict::inconclusive || figure.judged.is_pair();
+        return none_unless(is_open, figure.judged.more_runs);
+    };
+    const report_columns<row> columns = {
+        {{.key = "figure", .title = "figure", .is_key = true}, &row::name},
+        {{"base_ns", "base", quantity::time_ns}, time(&judged_figure::base)},
+        {{"new_ns", "new", quantity::time_ns}, time(&judged_figure::changed)},
+        {{"change", "change", quantity::change_share}, judged(&judged_figure::change)},
+        {{"low", "from", quantity::change_share, 2}, limit(&interval::low)},
+        {{"high", "to", quantity::change_share, 2}, limit(&interval::high)},
+        {{"verdict", "verdict"}, found_text},
+        {{"margin", "", quantity::share}, judged(&judged_figure::margin)},
+        {{"p", "", quantity::number}, judged(&judged_figure::p)},
+        {{"permutation_p", "", quantity::number}, judged(&judged_figure::permutation_p)},
+        {{"run_spread", "spread of runs", quantity::share, 3}, judged(&judged_figure::run_spread)},
+        {{"base_runs", "base runs", quantity::count, 4}, judged(&judged_figure::base_runs)},
+        {{"new_runs", "new runs", quantity::count, 4}, judged(&judged_figure::new_runs)},
+        {{"more_runs", "more runs", quantity::count, 4}, more_runs},
+        {{"base_bytes", "", quantity::bytes}, bytes(&judged_figure::base)},
+        {{"new_bytes", "", quantity::bytes}, bytes(&judged_figure::changed)}};
+    table out = make_table("diff", of.has_steps ? "A step" : "All that was recorded", columns, of.figures);
     out.step_ns = std::max(of.step().base, of.step().changed);
     out.shorten = figures_for_people;
     out.legend = {{"from", "from, to: the interval of 95 % of the change."},
@@ -130,80 +120,79 @@ table figures_table(const comparison& of) {
     return out;
 }
 
+std::int64_t integer_in(const table_cell& cell) { return std::get<std::int64_t>(cell.value); }
+
 std::string shown_phase(const std::string& phase) { return phase.empty() ? std::string(in_no_phase) : phase; }
 
+void add(waterfall_part& to, const waterfall_part& part, std::int64_t times = 1) {
+    to.base_ns += times * part.base_ns;
+    to.new_ns += times * part.new_ns;
+}
+
+report_columns<waterfall_part> waterfall_columns(std::int64_t base_step_ns) {
+    using row = waterfall_part;
+    const auto of_step = [base_step_ns](const row& part) {
+        return none_unless(base_step_ns != 0,
+                           static_cast<double>(part.change_ns()) / static_cast<double>(base_step_ns));
+    };
+    return {{{.key = "phase", .title = "phase", .is_key = true},
+             [](const row& part) { return shown_phase(part.phase); },
+             true},
+            {{.key = "use", .title = "the GPU's time", .is_key = true},
+             [](const row& part) { return blank_unless(!part.use.empty(), part.use); }},
+            {{"base_ns", "base", quantity::time_ns}, &row::base_ns, true},
+            {{"new_ns", "new", quantity::time_ns}, &row::new_ns, true},
+            {{"change_ns", "change", quantity::change_ns}, &row::change_ns, true},
+            {{"change_of_step", "of the step", quantity::change_share, 2}, of_step}};
+}
+
 // The largest parts, and one row that has the others, so that what people see adds up, too.
-shown_rows largest_parts(const table& whole, const shown_limits& limits) {
+shown_rows largest_parts(const waterfall& of, const table& whole, const shown_limits& limits) {
     constexpr std::size_t fewest = 3;
     const std::size_t most = std::max(limits.rows, fewest);
-    shown_rows out{.rows = whole.rows, .sums = whole.sums};
-    std::erase_if(out.rows, [](const table_row& row) { return std::get<std::int64_t>(row[4].value) == 0; });
-    if (out.rows.size() > most) out.rows.resize(most - 1);
-    std::int64_t sums[3] = {};
-    for (std::size_t i = 0; i < whole.rows.size(); ++i) {
-        const bool is_shown = std::any_of(out.rows.begin(), out.rows.end(), [&](const table_row& row) {
-            return row[0].value == whole.rows[i][0].value && row[1].value == whole.rows[i][1].value;
-        });
-        for (std::size_t column = 0; column < 3 && !is_shown; ++column) {
-            sums[column] += std::get<std::int64_t>(whole.rows[i][column + 2].value);
-        }
-    }
-    if (whole.rows.size() != out.rows.size()) {
-        out.rows.push_back({fmt::format("{} more", whole.rows.size() - out.rows.size()), blank_cell(), sums[0], sums[1],
-                            sums[2], blank_cell()});
-    }
+    std::vector<waterfall_part> parts = of.parts;
+    std::erase_if(parts, [](const waterfall_part& part) { return part.change_ns() == 0; });
+    if (parts.size() > most) parts.resize(most - 1);
+    const report_columns<waterfall_part> columns = waterfall_columns(of.base_ns);
+    shown_rows out{.rows = rows_of(columns, parts), .sums = whole.sums};
+    if (parts.size() == of.parts.size()) return out;
+    waterfall_part others{.phase = fmt::format("{} more", of.parts.size() - parts.size())};
+    for (const waterfall_part& part : of.parts) add(others, part);
+    for (const waterfall_part& part : parts) add(others, part, -1);
+    out.rows.push_back(sums_of(columns, others));
     return out;
 }
 
+std::string whole_of(const comparison& of) { return of.has_steps ? "step" : "recording"; }
+
 table waterfall_table(const comparison& of) {
-    table out{"diff_waterfall",
-              "From the base step to the new one",
-              {{.key = "phase", .title = "phase", .is_key = true},
-               {.key = "use", .title = "the GPU's time", .is_key = true},
-               {"base_ns", "base", quantity::time_ns},
-               {"new_ns", "new", quantity::time_ns},
-               {"change_ns", "change", quantity::change_ns},
-               {"change_of_step", "of the step", quantity::change_share, 2}},
-              {},
-              {{"base_step_ns", of.parts.base_ns}, {"new_step_ns", of.parts.new_ns}}};
-    const auto of_step = [&](std::int64_t ns) {
-        return of.parts.base_ns == 0 ? table_cell()
-                                     : table_cell(static_cast<double>(ns) / static_cast<double>(of.parts.base_ns));
-    };
-    for (const waterfall_part& part : of.parts.parts) {
-        out.rows.push_back({shown_phase(part.phase), part.use, part.base_ns, part.new_ns, part.change_ns(),
-                            of_step(part.change_ns())});
-    }
-    const std::int64_t change_ns = of.parts.new_ns - of.parts.base_ns;
-    out.sums.push_back({of.has_steps ? std::string("step") : std::string("recording"), blank_cell(), of.parts.base_ns,
-                        of.parts.new_ns, change_ns, of_step(change_ns)});
+    const report_columns<waterfall_part> columns = waterfall_columns(of.parts.base_ns);
+    table out = make_table("diff_waterfall", "From the base step to the new one", columns, of.parts.parts);
+    out.totals = {{"base_step_ns", of.parts.base_ns}, {"new_step_ns", of.parts.new_ns}};
+    out.sums = {cells_of(columns, {.phase = whole_of(of), .base_ns = of.parts.base_ns, .new_ns = of.parts.new_ns})};
     out.step_ns = std::max(of.step().base, of.step().changed);
-    out.shorten = largest_parts;
+    out.shorten = [parts = of.parts](const table& whole, const shown_limits& limits) {
+        return largest_parts(parts, whole, limits);
+    };
     return out;
 }
 
 // The sum of a use over the phases, largest change first: the same waterfall, not by phase.
 table uses_table(const comparison& of) {
-    std::map<std::string, waterfall_part> uses;
-    for (const waterfall_part& part : of.parts.parts) {
-        waterfall_part& use = uses[part.use];
-        use.base_ns += part.base_ns;
-        use.new_ns += part.new_ns;
-    }
-    table out{"diff_uses",
-              "The same, added over the phases",
-              {{.key = "use", .title = "the GPU's time", .is_key = true},
-               {"base_ns", "base", quantity::time_ns},
-               {"new_ns", "new", quantity::time_ns},
-               {"change_ns", "change", quantity::change_ns}},
-              {},
-              {}};
-    for (const auto& [use, part] : uses) out.rows.push_back({use, part.base_ns, part.new_ns, part.change_ns()});
-    std::stable_sort(out.rows.begin(), out.rows.end(), [](const table_row& a, const table_row& b) {
-        return std::abs(std::get<std::int64_t>(a[3].value)) > std::abs(std::get<std::int64_t>(b[3].value));
-    });
-    out.sums.push_back({of.has_steps ? std::string("step") : std::string("recording"), of.parts.base_ns,
-                        of.parts.new_ns, of.parts.new_ns - of.parts.base_ns});
+    using row = waterfall_part;
+    const report_columns<row> columns = {{{.key = "use", .title = "the GPU's time", .is_key = true}, &row::use},
+                                         {{"base_ns", "base", quantity::time_ns}, &row::base_ns},
+                                         {{"new_ns", "new", quantity::time_ns}, &row::new_ns},
+                                         {{"change_ns", "change", quantity::change_ns}, &row::change_ns}};
+    std::map<std::string, row> uses;
+    for (const row& part : of.parts.parts) add(uses.try_emplace(part.use, row{.use = part.use}).first->second, part);
+    std::vector<row> rows;
+    rows.reserve(uses.size());
+    for (const auto& [use, part] : uses) rows.push_back(part);
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const row& a, const row& b) { return std::abs(a.change_ns()) > std::abs(b.change_ns()); });
+    table out = make_table("diff_uses", "The same, added over the phases", columns, rows);
+    out.sums = {cells_of(columns, {.use = whole_of(of), .base_ns = of.parts.base_ns, .new_ns = of.parts.new_ns})};
     out.step_ns = std::max(of.step().base, of.step().changed);
     return out;
 }
@@ -232,12 +221,43 @@ table_cell share_of_change(const compared_cost& of) {
     return {};
 }
 
+// In what a table of costs differs from others.
+struct cost_texts {
+    const char* report;
+    const char* heading;
+    const char* title;    // of the names
+    const char* counted;  // "ops"
+    bool is_memory = false;
+};
+
+report_columns<compared_cost> cost_columns(const cost_texts& texts) {
+    using row = compared_cost;
+    const std::string unit = texts.is_memory ? "_bytes" : "_ns";
+    const std::string count = texts.is_memory ? "_blocks" : "_count";
+    const quantity amount = texts.is_memory ? quantity::bytes : quantity::time_ns;
+    const quantity change = texts.is_memory ? quantity::change_bytes : quantity::change_ns;
+    return {{{.key = "name", .title = texts.title, .is_key = true}, &row::name, true},
+            {{"base" + unit, "base", amount}, [](const row& cost) { return std::llround(cost.base_amount); }, true},
+            {{"new" + unit, "new", amount}, [](const row& cost) { return std::llround(cost.new_amount); }, true},
+            {{"change" + unit, "change", change},
+             [](const row& cost) { return std::llround(cost.new_amount) - std::llround(cost.base_amount); },
+             true},
+            {{"change", "%", quantity::change_share, 2}, share_of_change},
+            {{"base" + count, std::string("base ") + texts.counted, quantity::mean_count, 3}, &row::base_count},
+            {{"new" + count, std::string("new ") + texts.counted, quantity::mean_count, 3}, &row::new_count},
+            {{"p", "", quantity::number}, &row::p},
+            {{"state", ""}, state_of},
+            {{"", "remark", quantity::text, 1},
+             [](const row& cost) { return blank_unless(!state_of(cost).empty(), state_of(cost)); }}};
+}
+
 // The rows that changed most, without those that changed by less than the quantum.
-shown_rows changed_by(double quantum, const table& whole, const shown_limits& limits) {
+shown_rows changed_by(double quantum, const table& whole, const shown_limits& limits, std::string_view change) {
+    const std::size_t place = place_of(whole, change);
     shown_rows out;
     for (const table_row& row : whole.rows) {
         if (out.rows.size() == limits.rows) break;
-        if (std::abs(static_cast<double>(std::get<std::int64_t>(row[3].value))) >= quantum) out.rows.push_back(row);
+        if (std::abs(static_cast<double>(integer_in(row[place]))) >= quantum) out.rows.push_back(row);
     }
     if (out.rows.empty()) out.instead = "no change";
     if (const std::size_t rest = whole.rows.size() - out.rows.size(); rest != 0 && !out.rows.empty()) {
@@ -249,26 +269,29 @@ shown_rows changed_by(double quantum, const table& whole, const shown_limits& li
 // As far as is shown of a time.
 shown_rows most_changed(const table& whole, const shown_limits& limits) {
     constexpr double decimals = 1000;
-    return changed_by(unit_of_step(whole.step_ns.value_or(1)).ns / decimals, whole, limits);
+    return changed_by(unit_of_step(whole.step_ns.value_or(1)).ns / decimals, whole, limits, "change_ns");
 }
 
 shown_rows most_changed_bytes(const table& whole, const shown_limits& limits) {
     constexpr double share = 1e-4;  // of the peak
-    const auto peak = [&](std::size_t column) {
-        return whole.sums.empty() ? 0.0 : static_cast<double>(std::get<std::int64_t>(whole.sums.front()[column].value));
+    const auto peak = [&](std::string_view column) {
+        return whole.sums.empty() ? 0.0
+                                  : static_cast<double>(integer_in(whole.sums.front()[place_of(whole, column)]));
     };
-    shown_rows out = changed_by(std::max(1.0, share * std::max(peak(1), peak(2))), whole, limits);
+    const double quantum = std::max(1.0, share * std::max(peak("base_bytes"), peak("new_bytes")));
+    shown_rows out = changed_by(quantum, whole, limits, "change_bytes");
     if (out.rows.empty()) return out;
     const std::size_t rest = whole.rows.size() - out.rows.size();
     out.notes.clear();
     if (rest != 0) {
         table_row others(whole.columns.size(), blank_cell());
-        others[0] = fmt::format("… {} more", rest);
-        for (std::size_t column = 1; column <= 3; ++column) {
+        others[place_of(whole, "name")] = fmt::format("… {} more", rest);
+        for (const char* const column : {"base_bytes", "new_bytes", "change_bytes"}) {
+            const std::size_t place = place_of(whole, column);
             std::int64_t sum = 0;
-            for (const table_row& row : whole.rows) sum += std::get<std::int64_t>(row[column].value);
-            for (const table_row& row : out.rows) sum -= std::get<std::int64_t>(row[column].value);
-            others[column] = sum;
+            for (const table_row& row : whole.rows) sum += integer_in(row[place]);
+            for (const table_row& row : out.rows) sum -= integer_in(row[place]);
+            others[place] = sum;
         }
         out.rows.push_back(std::move(others));
     }
@@ -278,99 +301,46 @@ shown_rows most_changed_bytes(const table& whole, const shown_limits& limits) {
 
 // What the fullest GPU held at the peak of the highest step, a mean over the runs.
 table memory_table(const comparison& of) {
-    table out{"diff_memory",
-              "Memory at the peak, what changed most",
-              {{.key = "name", .title = "what", .is_key = true},
-               {"base_bytes", "base", quantity::bytes},
-               {"new_bytes", "new", quantity::bytes},
-               {"change_bytes", "change", quantity::change_bytes},
-               {"change", "%", quantity::change_share, 2},
-               {"base_blocks", "base blocks", quantity::mean_count, 3},
-               {"new_blocks", "new blocks", quantity::mean_count, 3},
-               {"p", "", quantity::number},
-               {"state", "", quantity::text},
-               {"", "remark", quantity::text, 1}},
-              {},
-              {}};
+    const cost_texts texts{"diff_memory", "Memory at the peak, what changed most", "what", "blocks", true};
+    const report_columns<compared_cost> columns = cost_columns(texts);
+    table out = make_table(texts.report, texts.heading, columns, of.memory);
     out.shows_if_empty = false;
     out.shorten = most_changed_bytes;
     if (of.memory.empty()) return out;
-    const auto add = [&](std::vector<table_row>& to, const std::string& name, std::int64_t base, std::int64_t changed) {
-        to.push_back({name, base, changed, changed - base});
-        to.back().resize(out.columns.size(), blank_cell());
-        return &to.back();
-    };
-    std::int64_t base_sum = 0;
-    std::int64_t new_sum = 0;
+    compared_cost sum{.name = "memory peak"};
     for (const compared_cost& cost : of.memory) {
-        const std::int64_t base = std::llround(cost.base_amount);
-        const std::int64_t changed = std::llround(cost.new_amount);
-        const std::string state = state_of(cost);
-        table_row& row = *add(out.rows, cost.name, base, changed);
-        row[4] = share_of_change(cost);
-        row[5] = cost.base_count;
-        row[6] = cost.new_count;
-        row[7] = or_none(cost.p);
-        row[8] = state;
-        if (!state.empty()) row[9] = state;
-        base_sum += base;
-        new_sum += changed;
+        sum.base_amount += std::round(cost.base_amount);
+        sum.new_amount += std::round(cost.new_amount);
     }
     const auto peak = std::find_if(of.figures.begin(), of.figures.end(),
                                    [](const compared_figure& figure) { return figure.is_memory; });
     if (peak != of.figures.end()) {
-        const std::int64_t base_rest = std::llround(peak->judged.base) - base_sum;
-        const std::int64_t new_rest = std::llround(peak->judged.changed) - new_sum;
+        const compared_cost rest{.name = "not known, since records were lost",
+                                 .base_amount = std::round(peak->judged.base) - sum.base_amount,
+                                 .new_amount = std::round(peak->judged.changed) - sum.new_amount};
         // Each row is rounded to a byte.
-        const auto rounding = static_cast<std::int64_t>(out.rows.size());
-        if (std::abs(base_rest) > rounding || std::abs(new_rest) > rounding) {
-            add(out.rows, "not known, since records were lost", base_rest, new_rest);
-            base_sum += base_rest;
-            new_sum += new_rest;
+        const auto rounding = static_cast<double>(out.rows.size());
+        if (std::abs(rest.base_amount) > rounding || std::abs(rest.new_amount) > rounding) {
+            out.rows.push_back(sums_of(columns, rest));
+            sum.base_amount += rest.base_amount;
+            sum.new_amount += rest.new_amount;
         }
     }
-    add(out.sums, "memory peak", base_sum, new_sum);
+    out.sums = {sums_of(columns, sum)};
     return out;
 }
 
-table costs_table(const comparison& of, const char* report, const char* heading, const char* title,
-                  const std::vector<compared_cost>& costs, const char* counted) {
-    table out{report,
-              heading,
-              {{.key = "name", .title = title, .is_key = true},
-               {"base_ns", "base", quantity::time_ns},
-               {"new_ns", "new", quantity::time_ns},
-               {"change_ns", "change", quantity::change_ns},
-               {"change", "%", quantity::change_share, 2},
-               {"base_count", std::string("base ") + counted, quantity::mean_count, 3},
-               {"new_count", std::string("new ") + counted, quantity::mean_count, 3},
-               {"p", "", quantity::number},
-               {"state", "", quantity::text},
-               {"", "remark", quantity::text, 1},
-               {"old_name", "", quantity::text}},
-              {},
-              {}};
-    for (const compared_cost& cost : costs) {
-        const std::int64_t base_ns = std::llround(cost.base_amount);
-        const std::int64_t new_ns = std::llround(cost.new_amount);
-        const std::string state = state_of(cost);
-        table_row row = {cost.name, base_ns, new_ns, new_ns - base_ns};
-        row.push_back(share_of_change(cost));
-        row.emplace_back(cost.base_count);
-        row.emplace_back(cost.new_count);
-        row.push_back(or_none(cost.p));
-        row.emplace_back(state);
-        row.push_back(state.empty() ? blank_cell() : table_cell(state));
-        row.push_back(cost.old_name.empty() ? blank_cell() : table_cell(cost.old_name));
-        out.rows.push_back(std::move(row));
-    }
+table costs_table(const comparison& of, const std::vector<compared_cost>& costs, const cost_texts& texts) {
+    const auto renamed =
+        std::count_if(costs.begin(), costs.end(), [](const compared_cost& cost) { return !cost.old_name.empty(); });
+    report_columns<compared_cost> columns = cost_columns(texts);
+    columns.push_back({{"old_name", renamed != 0 ? "name before" : ""},
+                       [](const compared_cost& cost) { return blank_unless(!cost.old_name.empty(), cost.old_name); }});
+    table out = make_table(texts.report, texts.heading, columns, costs);
     out.step_ns = std::max(of.step().base, of.step().changed);
     out.shows_if_empty = false;
     out.shorten = most_changed;
-    const auto renamed =
-        std::count_if(costs.begin(), costs.end(), [](const compared_cost& c) { return !c.old_name.empty(); });
     if (renamed != 0) {
-        out.columns.back().title = "name before";
         out.notes.push_back(fmt::format("{} {} another name before, and {} matched by function or but for numbers",
                                         renamed, renamed == 1 ? "kernel had" : "kernels had",
                                         renamed == 1 ? "was" : "were"));
@@ -379,21 +349,19 @@ table costs_table(const comparison& of, const char* report, const char* heading,
 }
 
 table findings_table_of(const comparison& of) {
-    table out{"diff_findings",
-              "Findings that went, came and stayed",
-              {{.key = "finding", .title = "finding", .is_key = true},
-               {.key = "rule", .title = "", .is_key = true},
-               {"state", "state"},
-               {"base_gain_ns", "base gain", quantity::time_ns},
-               {"new_gain_ns", "new gain", quantity::time_ns}},
-              {},
-              {}};
-    for (const compared_finding& found : of.findings) {
-        const char* const state = !found.is_in_new ? "went" : !found.is_in_base ? "came" : "stayed";
-        out.rows.push_back({found.title, found.rule, std::string(state),
-                            found.is_in_base ? whole_ns(found.base_ns) : table_cell(),
-                            found.is_in_new ? whole_ns(found.new_ns) : table_cell()});
-    }
+    using row = compared_finding;
+    const auto state = [](const row& found) {
+        return !found.is_in_new ? "went" : !found.is_in_base ? "came" : "stayed";
+    };
+    const report_columns<row> columns = {
+        {{.key = "finding", .title = "finding", .is_key = true}, &row::title},
+        {{.key = "rule", .title = "", .is_key = true}, &row::rule},
+        {{"state", "state"}, state},
+        {{"base_gain_ns", "base gain", quantity::time_ns},
+         [](const row& found) { return none_unless(found.is_in_base, whole_ns(found.base_ns)); }},
+        {{"new_gain_ns", "new gain", quantity::time_ns},
+         [](const row& found) { return none_unless(found.is_in_new, whole_ns(found.new_ns)); }}};
+    table out = make_table("diff_findings", "Findings that went, came and stayed", columns, of.findings);
     out.step_ns = std::max(of.step().base, of.step().changed);
     out.shows_if_empty = false;
     return out;
@@ -468,13 +436,13 @@ report_document comparison_document(const comparison& of, const comparison_names
     out.parts.push_back(part_with(uses_table(of)));
     out.parts.push_back(part_with(waterfall_table(of)));
     out.parts.push_back(part_with(
-        costs_table(of, "diff_ranges", "GPU time of ranges that changed most, a step", "range", of.ranges, "ops")));
-    out.parts.push_back(part_with(costs_table(of, "diff_modules", "GPU time of modules that changed most, a step",
-                                              "module", of.modules, "calls")));
-    out.parts.push_back(part_with(costs_table(of, "diff_kernels", "GPU time of kernels that changed most, a step",
-                                              "kernel", of.kernels, "launches")));
+        costs_table(of, of.ranges, {"diff_ranges", "GPU time of ranges that changed most, a step", "range", "ops"})));
     out.parts.push_back(part_with(costs_table(
-        of, "diff_lines", "The host's time by line and cause that changed most, a step", "line", of.lines, "times")));
+        of, of.modules, {"diff_modules", "GPU time of modules that changed most, a step", "module", "calls"})));
+    out.parts.push_back(part_with(costs_table(
+        of, of.kernels, {"diff_kernels", "GPU time of kernels that changed most, a step", "kernel", "launches"})));
+    out.parts.push_back(part_with(costs_table(
+        of, of.lines, {"diff_lines", "The host's time by line and cause that changed most, a step", "line", "times"})));
     out.parts.push_back(part_with(memory_table(of)));
     out.parts.push_back(part_with(findings_table_of(of)));
     table runs = runs_table("diff_runs", of.runs, true);
@@ -485,20 +453,16 @@ report_document comparison_document(const comparison& of, const comparison_names
 
 void add_gate(report_document& to, const std::vector<gated_figure>& of) {
     if (of.empty()) return;
-    table out{"diff_gate",
-              "Limits",
-              {{.key = "limit", .title = "at most", .is_key = true},
-               {"result", "result"},
-               {"change", "change", quantity::change_share},
-               {"p_fails", "", quantity::number},
-               {"p_holds", "", quantity::number},
-               {"why", ""}},
-              {},
-              {{"result", std::string(to_string(worst_of(of)))}}};
+    const report_columns<gated_figure> columns = {
+        {{.key = "limit", .title = "at most", .is_key = true}, [](const auto& figure) { return figure.limit.text; }},
+        {{"result", "result"}, [](const auto& figure) { return to_string(figure.found); }},
+        {{"change", "change", quantity::change_share}, &gated_figure::change},
+        {{"p_fails", "", quantity::number}, &gated_figure::p_fails},
+        {{"p_holds", "", quantity::number}, &gated_figure::p_holds},
+        {{"why", ""}, [](const auto& figure) { return blank_unless(!figure.why.empty(), figure.why); }}};
+    table out = make_table("diff_gate", "Limits", columns, of);
+    out.totals = {{"result", to_string(worst_of(of))}};
     for (const gated_figure& figure : of) {
-        out.rows.push_back({figure.limit.text, std::string(to_string(figure.found)), or_none(figure.change),
-                            or_none(figure.p_fails), or_none(figure.p_holds),
-                            figure.why.empty() ? blank_cell() : table_cell(figure.why)});
         if (!figure.why.empty())
             out.notes.push_back(fmt::format("{}: {}", terminal_safe(figure.limit.text), figure.why));
     }

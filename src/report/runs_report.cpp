@@ -6,16 +6,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/apportioned.hpp"
 #include "compare/group_test.hpp"
 #include "compare/mean.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 namespace {
-
-table_cell run_ns(double ns) { return std::int64_t{std::llround(ns)}; }
 
 std::string spread_text(double share) { return fmt::format("{:.2g} %", 100 * share); }
 
@@ -42,43 +44,56 @@ text_block spread_block(const std::vector<compared_run>& runs) {
     return out;
 }
 
+struct numbered_run {
+    const compared_run& run;
+    std::uint64_t number;  // on its side
+
+    std::string_view side() const noexcept { return run.is_new ? "new" : "base"; }
+};
+
+report_columns<numbered_run> run_columns(std::span<const compared_run> runs, bool are_two_groups) {
+    const bool has_memory =
+        std::any_of(runs.begin(), runs.end(), [](const compared_run& run) { return run.peak_bytes > 0; });
+    const auto time = [](double compared_run::*ns) {
+        return [ns](const numbered_run& row) { return std::int64_t{std::llround(row.run.*ns)}; };
+    };
+    const auto limit = [](double interval::*ns) {
+        return [ns](const numbered_run& row) {
+            return row.run.at ? table_cell(std::int64_t{std::llround((*row.run.at).*ns)}) : table_cell();
+        };
+    };
+    const auto peak = [](const numbered_run& row) {
+        const double bytes = row.run.peak_bytes;
+        return none_unless(bytes > 0, static_cast<std::uint64_t>(std::llround(bytes)));
+    };
+    report_columns<numbered_run> out = {
+        {{.key = "run", .title = "run", .holds = quantity::identity, .is_key = true}, &numbered_run::number},
+        {{"steps", "steps", quantity::count},
+         [](const auto& row) { return none_unless(row.run.steps != 0, row.run.steps); }},
+        {{"step_ns", "step", quantity::time_ns}, time(&compared_run::step_ns)},
+        {{"low_ns", "from", quantity::time_ns, 2}, limit(&interval::low)},
+        {{"high_ns", "to", quantity::time_ns, 2}, limit(&interval::high)},
+        {{"gpu_sum_ns", "GPU time", quantity::time_ns, 1}, time(&compared_run::gpu_sum_ns)},
+        {{"gpu_busy_ns", "GPU busy", quantity::time_ns, 3}, time(&compared_run::gpu_busy_ns)},
+        {{"peak_bytes", has_memory ? "memory peak" : "", quantity::bytes, 2}, peak},
+        {{"capture", "capture", quantity::text, 4}, [](const auto& row) { return row.run.file; }}};
+    if (are_two_groups) {
+        out.insert(out.begin(), {{.key = "side", .title = "side", .is_key = true}, &numbered_run::side});
+    }
+    return out;
+}
+
 }  // namespace
 
 table runs_table(const std::string& report, std::span<const compared_run> runs, bool are_two_groups) {
-    const bool has_memory =
-        std::any_of(runs.begin(), runs.end(), [](const compared_run& run) { return run.peak_bytes > 0; });
-    table out{report,
-              "Runs",
-              {{.key = "side", .title = "side", .is_key = true},
-               {.key = "run", .title = "run", .holds = quantity::identity, .is_key = true},
-               {"steps", "steps", quantity::count},
-               {"step_ns", "step", quantity::time_ns},
-               {"low_ns", "from", quantity::time_ns, 2},
-               {"high_ns", "to", quantity::time_ns, 2},
-               {"gpu_sum_ns", "GPU time", quantity::time_ns, 1},
-               {"gpu_busy_ns", "GPU busy", quantity::time_ns, 3},
-               {"peak_bytes", has_memory ? "memory peak" : "", quantity::bytes, 2},
-               {"capture", "capture", quantity::text, 4}},
-              {},
-              {}};
-    std::uint64_t number = 0;
-    bool was_new = false;
+    std::vector<numbered_run> rows;
     double longest_ns = 0;
     for (const compared_run& run : runs) {
-        number = run.is_new != was_new ? 1 : number + 1;
-        was_new = run.is_new;
+        const bool is_first = rows.empty() || rows.back().run.is_new != run.is_new;
+        rows.push_back({run, is_first ? 1 : rows.back().number + 1});
         longest_ns = std::max(longest_ns, run.step_ns);
-        out.rows.push_back(
-            {std::string(run.is_new ? "new" : "base"), number, run.steps != 0 ? table_cell(run.steps) : table_cell(),
-             run_ns(run.step_ns), run.at ? run_ns(run.at->low) : table_cell(),
-             run.at ? run_ns(run.at->high) : table_cell(), run_ns(run.gpu_sum_ns), run_ns(run.gpu_busy_ns),
-             run.peak_bytes > 0 ? table_cell(static_cast<std::uint64_t>(std::llround(run.peak_bytes))) : table_cell(),
-             run.file});
     }
-    if (!are_two_groups) {
-        out.columns.erase(out.columns.begin());
-        for (table_row& row : out.rows) row.erase(row.begin());
-    }
+    table out = make_table(report, "Runs", run_columns(runs, are_two_groups), rows);
     out.step_ns = longest_ns;
     out.legend = {{"from", "from, to: the interval of 95 % of the mean of the run's own steps."}};
     return out;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -68,7 +69,12 @@ struct table_cell {
     table_cell(TFlag flag) : value(flag) {}
     table_cell(double number) : value(number) {}
     table_cell(std::string text) : value(std::move(text)) {}
+    table_cell(const char* text) : value(std::string(text)) {}
+    template <std::same_as<std::string_view> TText>
+    table_cell(TText text) : value(std::string(text)) {}
     table_cell(text_list texts) : value(std::move(texts)) {}
+    template <typename TValue>
+    table_cell(const std::optional<TValue>& known) : table_cell(known ? table_cell(*known) : table_cell()) {}
 };
 
 // People see nothing there, not even a dash.
@@ -79,7 +85,11 @@ inline table_cell blank_cell() {
 }
 
 // No value where there is no text.
-inline table_cell text_or_none(const std::string& text) { return text.empty() ? table_cell() : table_cell(text); }
+inline table_cell text_or_none(std::string_view text) { return text.empty() ? table_cell() : table_cell(text); }
+
+// No value, or nothing that people see, unless `has`.
+inline table_cell none_unless(bool has, table_cell cell) { return has ? std::move(cell) : table_cell(); }
+inline table_cell blank_unless(bool has, table_cell cell) { return has ? std::move(cell) : blank_cell(); }
 
 using table_row = std::vector<table_cell>;  // a cell for each column
 

@@ -10,10 +10,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build"
@@ -87,13 +87,11 @@ q
 """
 
 
-class Coexistence(unittest.TestCase):
+class Coexistence(ScratchCase):
     maxDiff = None
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.environment = clean_environment("COVERAGE", LD_LIBRARY_PATH=TOOLKIT, PYTHONDONTWRITEBYTECODE="1")
         (self.folder / "program.py").write_text(PROGRAM)
         (self.folder / "taken.py").write_text(TAKES_TOOLS + PROGRAM)

@@ -8,8 +8,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from scratch_case import ScratchCase
 
 PROF = LIBRARY = NVTX_PUSH = ""
 
@@ -145,12 +146,7 @@ for _ in range(3000):
 """
 
 
-class ControlInterface(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class ControlInterface(ScratchCase):
     def run_program(self, program, **changes):
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith(("PROF_", "NVTX_", "CUDA_INJ"))}

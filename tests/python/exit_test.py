@@ -13,10 +13,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 PROF, WINDOW = "", ""
 
@@ -55,12 +55,7 @@ print("done", flush=True)
 
 
 @unittest.skipUnless("FAKE_CUDA" in os.environ, "the simulated GPU was not built")
-class Exits(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Exits(ScratchCase):
     def run_program(self, *arguments, profiled=True, **variables):
         environment = clean_environment(LD_PRELOAD=WINDOW, EXIT_WINDOW=WINDOW, FAKE_GPU_CLOCK="virtual",
                                         PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], PYTHONDONTWRITEBYTECODE="1",

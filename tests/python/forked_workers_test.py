@@ -11,19 +11,18 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from scratch_case import ScratchCase
 
 PROGRAM = pathlib.Path(__file__).with_name("forked_program.py")
 PROF = ""
 LIBRARY = ""
 
 
-class ForkedWorkers(unittest.TestCase):
+class ForkedWorkers(ScratchCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.rings = self.folder / "rings"
         self.rings.mkdir()
         self.environment = {name: value for name, value in os.environ.items()

@@ -13,10 +13,10 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples/python"
@@ -37,13 +37,8 @@ def own_lines(stderr):
     return [line for line in stderr.splitlines() if line.startswith("libprof: ")]
 
 
-class Programs(unittest.TestCase):
+class Programs(ScratchCase):
     maxDiff = None
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def run_program(self, *command, expect=0, **more):
         done = subprocess.run([str(each) for each in command], cwd=self.folder, capture_output=True, text=True,

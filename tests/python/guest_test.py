@@ -10,10 +10,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = PYTHON = ""
@@ -130,13 +130,8 @@ net(torch.ones(2, 4))
 """
 
 
-class Guest(unittest.TestCase):
+class Guest(ScratchCase):
     maxDiff = None
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def run_program(self, *arguments, options=None):
         """What it prints; with `options` under prof run."""

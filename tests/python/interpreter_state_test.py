@@ -8,10 +8,10 @@ Usage: interpreter_state_test.py <prof> <libnvtx_push.so>
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAKE_TORCH = str(HERE / "fake_torch")
@@ -57,12 +57,10 @@ def interpreters():
             yield version, found.stdout.strip()
 
 
-class InterpreterState(unittest.TestCase):
+class InterpreterState(ScratchCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.environment = clean_environment(PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=folder.name)
+        super().setUp()
+        self.environment = clean_environment(PYTHONDONTWRITEBYTECODE="1", PROF_RINGS=str(self.folder))
 
     def run_python(self, before, *arguments, **variables):
         done = subprocess.run([*before, *arguments], cwd=self.folder, env={**self.environment, **variables},

@@ -8,10 +8,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = ""
@@ -19,13 +19,11 @@ PYTHON = ""
 JAX = ()
 
 
-class Annotations(unittest.TestCase):
+class Annotations(ScratchCase):
     maxDiff = None
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.environment = clean_environment(PYTHONDONTWRITEBYTECODE="1", JAX_PLATFORMS="cpu")
 
     def run_command(self, command):

@@ -12,10 +12,10 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "lab"))
@@ -83,12 +83,7 @@ def line_named(name):
 
 
 @unittest.skipUnless("FAKE_CUDA" in os.environ, "the simulated GPU was not built")
-class Lines(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Lines(ScratchCase):
     def run_program(self, python, *program, **variables):
         environment = clean_environment(PROF_CUPTI_LIBRARY=os.environ["FAKE_CUPTI"], PYTHONDONTWRITEBYTECODE="1",
                                         **variables)

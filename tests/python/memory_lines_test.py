@@ -5,13 +5,12 @@ Usage: memory_lines_test.py <prof> [TEST...]   with FAKE_CUDA, FAKE_CUPTI and FA
 """
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 from lines_test import pythons
 
 PROF = ""
@@ -64,11 +63,9 @@ def line_of(word):
 
 
 @unittest.skipUnless("FAKE_C10" in os.environ, "the stand-in for PyTorch's allocator was not built")
-class MemoryLines(unittest.TestCase):
+class MemoryLines(ScratchCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         (self.folder / "program.py").write_text(PROGRAM, encoding="utf-8")
 
     def run_program(self, python, *words, **variables):

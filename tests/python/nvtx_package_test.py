@@ -12,8 +12,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from scratch_case import ScratchCase
 
 PROGRAM = pathlib.Path(__file__).with_name("annotated.py")
 PROF = ""
@@ -39,11 +40,9 @@ def shown_attributes(event):
     return {key: value for key, value in event["args"].items() if key != "External id"}
 
 
-class NvtxPackage(unittest.TestCase):
+class NvtxPackage(ScratchCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith("PROF_") and "INJECTION64" not in name and name != "LD_PRELOAD"}
         self.environment.update(PROF_OUTPUT_DIR=str(self.folder / "captures"), PROF_EXPORT="none")

@@ -9,10 +9,10 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = PACKAGE = PYTHON = JAX = ""
@@ -47,13 +47,8 @@ def observed():
 """
 
 
-class OwnRecording(unittest.TestCase):
+class OwnRecording(ScratchCase):
     maxDiff = None
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def run_code(self, code, *command, python=None, **more):
         """The last line that the code prints, as JSON."""

@@ -10,10 +10,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAPTURE = ROOT / "examples/captures/h200_trainer.prof"
@@ -24,12 +24,7 @@ def environment(**more):
     return clean_environment(PYTHONPATH=PACKAGE, PYTHONDONTWRITEBYTECODE="1", **more)
 
 
-class Package(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Package(ScratchCase):
     def python(self, code, *command, expect=0, **more):
         """What the code prints, as JSON; `command` stands before Python."""
         done = subprocess.run([*command, sys.executable, "-c", code], env=environment(OUT=str(self.folder / "out"), **more),

@@ -12,10 +12,10 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cli"))
@@ -39,13 +39,8 @@ def raised(call):
 """
 
 
-class Values(unittest.TestCase):
+class Values(ScratchCase):
     maxDiff = None
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def python(self, code, *options, **more):
         """What the code prints, as JSON. It prints nothing on standard error."""

@@ -10,10 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from scratch_case import ScratchCase
 from forked_cases import ForkedCases
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -27,13 +27,11 @@ OLD_CASES = {"plain", "no_loader", "two_optimizers", "inference", "generator", "
 OWN_PROCESS = {"plain", "compiled", "forked_workers", "spawned_workers"}
 
 
-class Phases(unittest.TestCase):
+class Phases(ScratchCase):
     maxDiff = None
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         self.environment = clean_environment(LD_LIBRARY_PATH=TOOLKIT, PYTHONDONTWRITEBYTECODE="1",
                                              TORCHINDUCTOR_CACHE_DIR=str(self.folder / "inductor"))
 

@@ -8,22 +8,17 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import TOOLKIT, clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROF = PACKAGE = PYTHON = ""
 
 
-class RangeCompile(unittest.TestCase):
+class RangeCompile(ScratchCase):
     maxDiff = None
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
 
     def run_cases(self, cases, before="", command=()):
         """What the cases find, where the modules `before` are imported before libprof."""

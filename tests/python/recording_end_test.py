@@ -8,10 +8,10 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 PACKAGE = PUSH_LIBRARY = LIBTORCH = ""
 FAKE_TORCH = str(pathlib.Path(__file__).resolve().parent / "fake_torch")
@@ -61,12 +61,7 @@ say(error=type(error).__name__, text=str(error), exists=path is not None and os.
 LINES = {BLOCK: "with libprof.recording(", STOP: "path = libprof.stop()"}
 
 
-class RecordingEnd(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class RecordingEnd(ScratchCase):
     def python(self, code, *options, expect=0, **variables):
         """What the code prints, as JSON, and its standard error."""
         program = self.folder / "program.py"

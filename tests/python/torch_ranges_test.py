@@ -16,11 +16,11 @@ import runpy
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import unittest.mock
 
 from clean_environment import clean_environment
+from scratch_case import ScratchCase
 
 HERE = pathlib.Path(__file__).resolve().parent
 FAKE_TORCH = str(HERE / "fake_torch")
@@ -30,11 +30,9 @@ PUSH_LIBRARY = ""
 LIBTORCH = ""
 
 
-class TorchRanges(unittest.TestCase):
+class TorchRanges(ScratchCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         # Rings of its own: a report lists what dead processes have left in the rings' directory.
         rings = self.folder / "rings"
         rings.mkdir()

@@ -10,32 +10,18 @@
 
 #include "analysis/projection/projection.hpp"
 #include "analysis/quality/capture_notes.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
 
 constexpr int steps = 5;
 
-struct SessionActivities : testing::Test {
-    scratch_directory scratch;
-
+struct SessionActivities : testing::Test, profiled_program {
     process_result run(const std::string& activities, std::vector<std::string> words,
                        const std::string& cupti = PROF_TEST_FAKE_CUPTI) const {
-        words.insert(words.begin(), {PROF_TEST_VICTIM, "steps", std::to_string(steps)});
-        return run_process(words,
-                           {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                            {"PROF_CUPTI_LIBRARY", cupti},
-                            {"PROF_ACTIVITIES", activities},
-                            {"PROF_RINGS", scratch.path},
-                            {"PROF_EXPORT", "none"},
-                            {"FAKE_GPU_CLOCK", "virtual"},
-                            {"FAKE_GPU_JOURNAL", ""},
-                            {"LD_PRELOAD", PROF_TEST_LIBRARY},
-                            {"CUDA_INJECTION64_PATH", ""},
-                            {"NVTX_INJECTION64_PATH", ""}},
-                           scratch.path);
+        words.insert(words.begin(), {"steps", std::to_string(steps)});
+        return profiled_program::run(words, {{"PROF_CUPTI_LIBRARY", cupti}, {"PROF_ACTIVITIES", activities}});
     }
     // Of a run that has to leave the program as it is, and nothing lost.
     timeline recorded(const std::string& activities, std::vector<std::string> words = {}) const {
@@ -43,12 +29,8 @@ struct SessionActivities : testing::Test {
         const process_result result = run(activities, std::move(words));
         EXPECT_EQ(result.exit_code(), 3) << activities;
         EXPECT_EQ(result.err, "") << activities;
-        const auto found = scratch.files(".prof");
-        if (found.size() != 1) {
-            ADD_FAILURE() << found.size() << " captures with " << activities;
-            return {};
-        }
-        timeline data = load_timeline(found.front());
+        SCOPED_TRACE(activities);
+        timeline data = only_capture();
         EXPECT_TRUE(data.quality.dropped.empty()) << activities;
         EXPECT_EQ(data.quality.launches_without_completion, 0U) << activities;
         EXPECT_EQ(data.ranges.empty(), false) << activities;

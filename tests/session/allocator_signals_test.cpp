@@ -7,8 +7,7 @@
 #include <map>
 #include <string>
 
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -21,22 +20,13 @@ using names = std::map<std::string, int>;
 struct AllocatorSignals : testing::Test {
     // By capture.
     std::vector<names> ranges_of(const std::string& scene) const {
-        const scratch_directory scratch;
-        const process_result result = run_process({PROF_TEST_VICTIM, scene},
-                                                  {{"PROF_OUTPUT_DIR", scratch.path},
-                                                   {"PROF_RINGS", scratch.path},
-                                                   {"PROF_EXPORT", "none"},
-                                                   {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                                   {"LD_PRELOAD", ""},
-                                                   {"CUDA_INJECTION64_PATH", ""},
-                                                   {"NVTX_INJECTION64_PATH", ""}},
-                                                  scratch.path);
+        const profiled_program program(way_in::its_own, {{"FAKE_GPU_CLOCK", ""}});
+        const process_result result = program.run({scene});
         EXPECT_EQ(result.status, 0);
         EXPECT_EQ(result.out, "done\n");
         EXPECT_EQ(result.err, "");
         std::vector<names> out;
-        for (const std::string& path : scratch.files(".prof")) {
-            const timeline data = load_timeline(path);
+        for (const timeline& data : program.all_captures()) {
             EXPECT_TRUE(data.quality.ended);
             names& counts = out.emplace_back();
             for (const timeline_range& range : data.ranges) ++counts[std::string(data.name(range.name))];

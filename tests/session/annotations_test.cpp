@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "record/label.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -17,22 +16,14 @@ namespace {
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-struct CAnnotations : testing::Test {
-    scratch_directory scratch;
+struct CAnnotations : testing::Test, profiled_program {
+    CAnnotations() : profiled_program(way_in::its_own, {{"PROF_EXPORT", ""}}) {}
 
     timeline capture() const {
-        const process_result result = run_process({PROF_TEST_VICTIM},
-                                                  {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                                                   {"PROF_RINGS", scratch.path},
-                                                   {"LD_PRELOAD", ""},
-                                                   {"CUDA_INJECTION64_PATH", ""},
-                                                   {"NVTX_INJECTION64_PATH", ""}},
-                                                  scratch.path);
+        const process_result result = run({});
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         EXPECT_EQ(result.err, "");
-        const auto found = scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U);
-        return found.empty() ? timeline{} : load_timeline(found.front());
+        return only_capture();
     }
 };
 

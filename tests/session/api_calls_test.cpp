@@ -16,8 +16,7 @@
 #include "analysis/projection/call_names.hpp"
 #include "analysis/projection/projection.hpp"
 #include "record/api_names.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -46,44 +45,18 @@ std::set<std::string> names_of_calls(const timeline& data) {
     return names;
 }
 
-process_result run_victim(std::vector<std::string> words, const scratch_directory& scratch, const std::string& folder,
-                          std::map<std::string, std::string> environment) {
-    words.insert(words.begin(), PROF_TEST_VICTIM);
-    environment.insert({{"PROF_OUTPUT_DIR", folder},
-                        {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                        {"FAKE_GPU_CLOCK", "virtual"},
-                        {"PROF_RINGS", scratch.path},
-                        {"PROF_EXPORT", "none"},
-                        {"LD_PRELOAD", PROF_TEST_LIBRARY},
-                        {"CUDA_INJECTION64_PATH", ""},
-                        {"NVTX_INJECTION64_PATH", ""}});
-    return run_process(words, environment, scratch.path);
+timeline recorded(const std::vector<std::string>& words, const profiled_program::environment& more = {}) {
+    const profiled_program program;
+    const process_result result = program.run(words, more);
+    EXPECT_EQ(result.exit_code(), 3) << result.err;
+    return program.only_capture();
 }
 
-std::vector<timeline> captures_in(const scratch_directory& scratch, const std::string& folder) {
-    std::vector<timeline> found;
-    for (const std::string& path : scratch.files(".prof")) {
-        if (path.find(folder + "/") == 0) found.push_back(load_timeline(path));
-    }
-    return found;
-}
-
-struct ApiCallsComparison : testing::TestWithParam<std::vector<std::string>> {
-    scratch_directory scratch;
-
-    timeline recorded(const std::string& whose) const {
-        const std::string folder = scratch.path + "/" + whose;
-        const process_result result = run_victim(GetParam(), scratch, folder, {{"PROF_API_CALLS", whose}});
-        EXPECT_EQ(result.exit_code(), 3) << result.err;
-        std::vector<timeline> captures = captures_in(scratch, folder);
-        EXPECT_EQ(captures.size(), 1U);
-        return captures.empty() ? timeline{} : std::move(captures.front());
-    }
-};
+struct ApiCallsComparison : testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(ApiCallsComparison, FindsTheSameRangesByDriverAndRuntime) {
-    const timeline usual = recorded("runtime");
-    const timeline cheap = recorded("driver");
+    const timeline usual = recorded(GetParam(), {{"PROF_API_CALLS", "runtime"}});
+    const timeline cheap = recorded(GetParam(), {{"PROF_API_CALLS", "driver"}});
     EXPECT_EQ(usual.properties.at("api_calls"), "runtime");
     EXPECT_EQ(cheap.properties.at("api_calls"), "driver");
     EXPECT_EQ(figures_of_rows(cheap), figures_of_rows(usual));
@@ -108,23 +81,17 @@ INSTANTIATE_TEST_SUITE_P(Programs, ApiCallsComparison,
                                          std::vector<std::string>{"graph", "autograd", "steps", "3"}));
 
 TEST(ApiCalls, AreTheDriversByDefault) {
-    const scratch_directory scratch;
-    EXPECT_EQ(run_victim({"steps", "3"}, scratch, scratch.path, {}).exit_code(), 3);
-    const std::vector<timeline> captures = captures_in(scratch, scratch.path);
-    ASSERT_EQ(captures.size(), 1U);
-    EXPECT_EQ(captures[0].properties.at("api_calls"), "driver");
+    const timeline data = recorded({"steps", "3"});
+    EXPECT_EQ(data.properties.at("api_calls"), "driver");
 }
 
 // The program is linked to the simulated runtime.
 TEST(ApiCalls, AreShownAsTheRuntimesIfTheProgramHasIt) {
-    const scratch_directory scratch;
-    EXPECT_EQ(run_victim({"steps", "3"}, scratch, scratch.path, {}).exit_code(), 3);
-    const std::vector<timeline> captures = captures_in(scratch, scratch.path);
-    ASSERT_EQ(captures.size(), 1U);
-    EXPECT_EQ(captures[0].properties.at("cuda_runtime"), "program");
-    const call_names name(captures[0]);
+    const timeline data = recorded({"steps", "3"});
+    EXPECT_EQ(data.properties.at("cuda_runtime"), "program");
+    const call_names name(data);
     std::set<std::string> names;
-    for (const timeline_api_call& call : captures[0].api_calls) names.insert(name(call));
+    for (const timeline_api_call& call : data.api_calls) names.insert(name(call));
     EXPECT_THAT(names, Contains("cudaLaunchKernel"));
     EXPECT_THAT(names, Each(StartsWith("cuda")));
 }

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "analysis/quality/capture_notes.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -23,28 +22,19 @@ using testing::UnorderedElementsAre;
 
 using names = std::set<std::string>;
 
-struct Autostart : testing::Test {
-    scratch_directory scratch;
+struct Autostart : testing::Test, profiled_program {
+    Autostart() : profiled_program(way_in::its_own, {{"PROF_CUPTI_LIBRARY", ""}, {"FAKE_GPU_CLOCK", ""}}) {}
 
     // The names of the ranges of each capture that the scene leaves.
-    std::vector<names> captures(const std::string& scene, std::map<std::string, std::string> more = {}) {
-        std::map<std::string, std::string> environment{{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                                                       {"PROF_EXPORT", "none"},
-                                                       {"PROF_RINGS", scratch.path},
-                                                       {"LD_PRELOAD", ""},
-                                                       {"CUDA_INJECTION64_PATH", ""},
-                                                       {"NVTX_INJECTION64_PATH", ""}};
-        for (const auto& [name, value] : more) environment[name] = value;
-        const process_result result = run_process({PROF_TEST_VICTIM, scene}, environment, scratch.path);
+    std::vector<names> captures(const std::string& scene, const environment& more = {}) {
+        const process_result result = run({scene}, more);
         EXPECT_EQ(result.exit_code(), 3) << result.err;
         EXPECT_EQ(result.err, "");
         std::vector<names> out;
-        for (const std::string& file : scratch.files(".prof")) {
-            timelines.push_back(load_timeline(file));
+        timelines = all_captures();
+        for (const timeline& data : timelines) {
             names& found = out.emplace_back();
-            for (const timeline_range& range : timelines.back().ranges) {
-                found.emplace(timelines.back().name(range.name));
-            }
+            for (const timeline_range& range : data.ranges) found.emplace(data.name(range.name));
         }
         return out;
     }

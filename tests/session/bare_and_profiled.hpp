@@ -6,33 +6,21 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 
-class bare_and_profiled : public testing::Test {
+class bare_and_profiled : public testing::Test, public profiled_program {
 protected:
-    using environment = std::map<std::string, std::string>;
-
-    scratch_directory scratch;
-
     static int exited(int code) { return code << 8; }
 
     process_result run(const std::string& scene, bool with_libprof, environment e = {}) const {
         std::filesystem::create_directory(folder(with_libprof));
-        e.insert({{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                  {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                  {"PROF_RINGS", scratch.path},
-                  {"PROF_EXPORT", "none"},
-                  {"LD_PRELOAD", with_libprof ? PROF_TEST_LIBRARY : ""},
-                  {"CUDA_INJECTION64_PATH", ""},
-                  {"NVTX_INJECTION64_PATH", ""}});
-        return run_process({PROF_TEST_VICTIM, scene}, e, folder(with_libprof));
+        e.insert({{"FAKE_GPU_CLOCK", ""}, {"LD_PRELOAD", with_libprof ? PROF_TEST_LIBRARY : ""}});
+        return run_process({PROF_TEST_VICTIM, scene}, with(e), folder(with_libprof));
     }
 
     // Says what libprof wrote to stderr.
@@ -55,8 +43,7 @@ protected:
     std::string folder(bool with_libprof) const { return scratch.path + (with_libprof ? "/with" : "/without"); }
 
     std::vector<timeline> captured(std::size_t expected) const {
-        std::vector<timeline> out;
-        for (const std::string& path : scratch.files(".prof")) out.push_back(load_timeline(path));
+        std::vector<timeline> out = all_captures();
         EXPECT_EQ(out.size(), expected);
         out.resize(expected);
         return out;

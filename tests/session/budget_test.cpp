@@ -7,32 +7,21 @@
 
 #include "analysis/steps/captured_steps.hpp"
 #include "report/tables/step_estimate.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
 
 // By the real clock: steps are found by their times, and the virtual one stands still where nothing is recorded, when a
 // capture's times are those of the host.
-struct SessionBudget : testing::Test {
-    scratch_directory scratch;
+struct SessionBudget : testing::Test, profiled_program {
+    SessionBudget() : profiled_program(way_in::injected, {{"PROF_EXPORT", "summary"}, {"FAKE_GPU_CLOCK", ""}}) {}
 
-    timeline record(const std::string& mark, const std::string& iterations,
-                    std::map<std::string, std::string> options) const {
-        options.insert({{"PROF_OUTPUT_DIR", scratch.path},
-                        {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                        {"PROF_RINGS", scratch.path},
-                        {"PROF_EXPORT", "summary"},
-                        {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                        {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}});
-        const process_result result =
-            run_process({PROF_TEST_VICTIM, "mark", mark, "iterations", iterations}, options, scratch.path);
+    timeline record(const std::string& mark, const std::string& iterations, const environment& options) const {
+        const process_result result = run({"mark", mark, "iterations", iterations}, options);
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         EXPECT_EQ(result.err, "");
-        const auto files = scratch.files(".prof");
-        EXPECT_EQ(files.size(), 1U);
-        return files.empty() ? timeline{} : load_timeline(files.front());
+        return only_capture();
     }
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "options/options.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -23,21 +23,13 @@ using testing::MatchesRegex;
 using testing::SizeIs;
 using testing::StartsWith;
 
-struct Callbacks : testing::Test {
-    scratch_directory scratch;
+struct Callbacks : testing::Test, profiled_program {
+    Callbacks()
+        : profiled_program(
+              way_in::its_own,
+              {{"PROF_AUTOSTART", "0"}, {"PROF_CONTROL", "off"}, {"PROF_EXPORT", ""}, {"FAKE_GPU_CLOCK", ""}}) {}
 
-    process_result run(const std::string& scene) const {
-        return run_process({PROF_TEST_VICTIM, scene},
-                           {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                            {"PROF_AUTOSTART", "0"},
-                            {"PROF_CONTROL", "off"},
-                            {"PROF_RINGS", scratch.path},
-                            {"LD_PRELOAD", ""},
-                            {"CUDA_INJECTION64_PATH", ""},
-                            {"NVTX_INJECTION64_PATH", ""}},
-                           scratch.path);
-    }
+    process_result run(const std::string& scene) const { return profiled_program::run({scene}); }
     // What a scene prints that comes to its end, by lines.
     std::vector<std::string> lines_of(const std::string& scene) const {
         const process_result result = run(scene);

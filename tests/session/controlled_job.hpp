@@ -20,7 +20,7 @@
 #include "base/error.hpp"
 #include "control/client.hpp"
 #include "control/place.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 
@@ -29,9 +29,10 @@ inline constexpr std::chrono::milliseconds patience{60'000};
 using settings = std::map<std::string, std::string>;
 
 // The victim, and the two pipes by which it is told what to do.
-class controlled {
+class controlled : public profiled_program {
 public:
-    explicit controlled(settings more = {}) {
+    explicit controlled(settings more = {})
+        : profiled_program(way_in::injected, {{"PROF_AUTOSTART", "0"}, {"FAKE_GPU_CLOCK", ""}}) {
         EXPECT_EQ(chmod(scratch.path.c_str(), 0700), 0);
         EXPECT_EQ(setenv("XDG_RUNTIME_DIR", scratch.path.c_str(), 1), 0);  // for us and for the victim
         const std::string orders = scratch.path + "/orders";
@@ -40,15 +41,7 @@ public:
         EXPECT_EQ(mkfifo(answers.c_str(), 0600), 0);
         orders_ = open(orders.c_str(), O_RDWR | O_CLOEXEC);
         answers_ = open(answers.c_str(), O_RDWR | O_CLOEXEC);
-        settings variables{{"PROF_OUTPUT_DIR", scratch.path},
-                           {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                           {"PROF_AUTOSTART", "0"},
-                           {"PROF_RINGS", scratch.path},
-                           {"PROF_EXPORT", "none"},
-                           {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                           {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}};
-        more.merge(variables);
-        pid = start_process({PROF_TEST_VICTIM, orders, answers}, more, scratch.path, out_, err_);
+        pid = start_process({PROF_TEST_VICTIM, orders, answers}, with(std::move(more)), scratch.path, out_, err_);
         EXPECT_EQ(answer(), "here");
     }
     ~controlled() {
@@ -107,7 +100,6 @@ public:
     std::string errors() const { return read_file(err_); }
     std::string socket_path() const { return control_socket_path(scratch.path + "/prof", pid); }
 
-    scratch_directory scratch;
     pid_t pid = 0;
 
 private:

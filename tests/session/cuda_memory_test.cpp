@@ -20,8 +20,7 @@ constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 struct CudaMemory : bare_and_profiled, testing::WithParamInterface<const char*> {
     timeline play(const std::string& scene, environment e) {
         EXPECT_EQ(same_with_and_without(scene, exited(3), e), "");
-        std::vector<timeline> all = captured(1);
-        return std::move(all.front());
+        return only_capture();
     }
 };
 

@@ -15,8 +15,7 @@
 #include "analysis/projection/projection.hpp"
 #include "analysis/quality/capture_notes.hpp"
 #include "session/steps_of.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -25,22 +24,9 @@ using testing::HasSubstr;
 
 using settings = std::map<std::string, std::string>;
 
-struct Dump : testing::Test {
-    scratch_directory scratch;
+struct Dump : testing::Test, profiled_program {
+    Dump() : profiled_program(way_in::preloaded, {{"PROF_NAME", "job"}}) {}
 
-    process_result run(std::vector<std::string> words, settings more) const {
-        words.insert(words.begin(), PROF_TEST_VICTIM);
-        more.merge(settings{{"PROF_OUTPUT_DIR", scratch.path},
-                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                            {"PROF_RINGS", scratch.path},
-                            {"PROF_EXPORT", "none"},
-                            {"PROF_NAME", "job"},
-                            {"FAKE_GPU_CLOCK", "virtual"},
-                            {"LD_PRELOAD", PROF_TEST_LIBRARY},
-                            {"CUDA_INJECTION64_PATH", ""},
-                            {"NVTX_INJECTION64_PATH", ""}});
-        return run_process(words, more, scratch.path);
-    }
     // The file whose name ends so.
     std::string file(const std::string& end) const {
         std::string found;

@@ -18,35 +18,20 @@
 #include "analysis/quality/capture_notes.hpp"
 #include "capture/recovery/seal.hpp"
 #include "session/steps_of.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "support/sanitized.hpp"
-#include "timeline/load.hpp"
 
 namespace prof::test {
 namespace {
 
-struct FlightRecorder : testing::Test {
-    scratch_directory scratch;
+struct FlightRecorder : testing::Test, profiled_program {
+    FlightRecorder() : profiled_program(way_in::preloaded, {{"PROF_MEMORY", "16M"}}) {}
 
-    std::map<std::string, std::string> environment(const std::string& keep) const {
-        return {{"PROF_OUTPUT_DIR", scratch.path},
-                {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                {"PROF_KEEP", keep},
-                {"PROF_RINGS", scratch.path},
-                {"PROF_EXPORT", "none"},
-                {"FAKE_GPU_CLOCK", "virtual"},
-                {"PROF_MEMORY", "16M"},
-                {"LD_PRELOAD", PROF_TEST_LIBRARY},
-                {"CUDA_INJECTION64_PATH", ""},
-                {"NVTX_INJECTION64_PATH", ""}};
-    }
     // What the program printed: by the first word of a line, the number behind it.
     std::map<std::string, std::uint64_t> run(const std::vector<std::string>& words, const std::string& keep,
-                                             std::map<std::string, std::string> more = {}) const {
-        std::vector<std::string> command = words;
-        command.insert(command.begin(), PROF_TEST_VICTIM);
-        more.merge(environment(keep));
-        const process_result result = run_process(command, more, scratch.path);
+                                             environment more = {}) const {
+        more.emplace("PROF_KEEP", keep);
+        const process_result result = profiled_program::run(words, more);
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         EXPECT_EQ(result.err, "");
         std::map<std::string, std::uint64_t> out;
@@ -54,11 +39,6 @@ struct FlightRecorder : testing::Test {
         std::uint64_t value = 0;
         for (std::string word; lines >> word >> value;) out[word] = value;
         return out;
-    }
-    std::string only_capture() const {
-        const auto files = scratch.files(".prof");
-        EXPECT_EQ(files.size(), 1U);
-        return files.empty() ? "" : files.front();
     }
 };
 
@@ -95,7 +75,7 @@ const std::string many_steps = is_sanitized ? "200000" : "400000";
 
 TEST_F(FlightRecorder, BoundsItsStorageOverALongRun) {
     const auto printed = run({"steps", many_steps}, "8M");
-    const timeline data = load_timeline(only_capture());
+    const timeline data = only_capture();
     expect_sound(data);
     expect_latest(data, printed.at("steps"));
     EXPECT_TRUE(data.quality.ended);
@@ -104,7 +84,7 @@ TEST_F(FlightRecorder, BoundsItsStorageOverALongRun) {
     EXPECT_LE(printed.at("largest"), (8U + 2 * 16U) * 1024);
     EXPECT_GT(printed.at("largest"), 5U * 1024);
     struct stat status {};
-    ASSERT_EQ(stat(only_capture().c_str(), &status), 0);
+    ASSERT_EQ(stat(path_of_capture().c_str(), &status), 0);
     EXPECT_GT(status.st_size, 40 << 20) << "it is that of several times what is kept";
     std::printf("%ju KiB of storage at most; the file ends at %jd KiB\n",
                 static_cast<std::uintmax_t>(printed.at("largest")), static_cast<std::intmax_t>(status.st_size / 1024));
@@ -115,12 +95,12 @@ TEST_F(FlightRecorder, BoundsItsStorageOverALongRun) {
 TEST_F(FlightRecorder, BoundsItsFileLengthWithoutHoles) {
     const std::string libraries = std::string(PROF_TEST_NO_HOLES) + ":" + PROF_TEST_LIBRARY;
     const auto printed = run({"steps", many_steps}, "8M", {{"LD_PRELOAD", libraries}});
-    const timeline data = load_timeline(only_capture());
+    const timeline data = only_capture();
     expect_sound(data);
     expect_latest(data, printed.at("steps"));
     EXPECT_FALSE(data.properties.contains("keep_notice"));
     EXPECT_LE(printed.at("largest"), (2U * 8 + 2 * 16) * 1024);
-    EXPECT_LE(std::filesystem::file_size(only_capture()), (2U * 8 + 2 * 16) << 20);
+    EXPECT_LE(std::filesystem::file_size(path_of_capture()), (2U * 8 + 2 * 16) << 20);
 }
 
 // Eight texts are 2 MB, a quarter of what is kept. In each key frame, of which there are eight in what is kept, they
@@ -129,13 +109,13 @@ TEST_F(FlightRecorder, KeepsTextsWithoutWritingThemAgainAndAgain) {
     constexpr std::uint64_t keep_bytes = 8U << 20;
     const std::string steps = is_sanitized ? "100000" : "250000";
     const auto without = run({"paced", steps}, "8M");
-    EXPECT_EQ(load_timeline(only_capture()).quality.dropped.count("ring_full"), 0U);
-    std::filesystem::remove(only_capture());
+    EXPECT_EQ(only_capture().quality.dropped.count("ring_full"), 0U);
+    std::filesystem::remove(path_of_capture());
     const auto printed = run({"texts", steps}, "8M");
     EXPECT_EQ(printed.at("kept"), 8U);
     EXPECT_GT(printed.at("length"), 2 * keep_bytes) << "texts have to be written again";
     EXPECT_LT(printed.at("length"), without.at("length") * 2) << "in each 6 MB that stay is one copy of them";
-    const timeline data = load_timeline(only_capture());
+    const timeline data = only_capture();
     EXPECT_TRUE(data.quality.is_latest_part);
     for (int i = 0; i < 8; ++i) {
         EXPECT_EQ(data.property("text." + std::to_string(i)), std::string(250'000, static_cast<char>('a' + i))) << i;
@@ -151,16 +131,15 @@ TEST_F(FlightRecorder, KeepsATextWholeOrRefusesIt) {
             SCOPED_TRACE(bytes);
             const auto printed = run({"text", std::to_string(bytes)}, keep);
             EXPECT_EQ(printed.at("result"), bytes <= longest ? 0U : 1U);
-            EXPECT_EQ(load_timeline(only_capture()).property("text.only"),
-                      std::string(bytes <= longest ? bytes : 0, 'x'));
-            std::filesystem::remove(only_capture());
+            EXPECT_EQ(only_capture().property("text.only"), std::string(bytes <= longest ? bytes : 0, 'x'));
+            std::filesystem::remove(path_of_capture());
         }
     }
 }
 
 TEST_F(FlightRecorder, KeepsTheLatestSeconds) {
     const auto printed = run({"seconds", "5"}, "2s");
-    const timeline data = load_timeline(only_capture());
+    const timeline data = only_capture();
     expect_sound(data);
     expect_latest(data, printed.at("steps"));
     // Two of the five seconds, and up to one more until the next key frame; of a drain thread that waits for its turn,
@@ -173,7 +152,7 @@ TEST_F(FlightRecorder, KeepsTheLatestSeconds) {
 // PROF_DEATHS: how many processes die (1).
 void expect_to_survive_a_death(const FlightRecorder& in) {
     const scratch_directory& scratch = in.scratch;
-    const pid_t pid = start_process({PROF_TEST_VICTIM, "for_ever"}, in.environment("8M"), scratch.path,
+    const pid_t pid = start_process({PROF_TEST_VICTIM, "for_ever"}, in.with({{"PROF_KEEP", "8M"}}), scratch.path,
                                     scratch.path + "/out", scratch.path + "/err");
     int status = 0;
     bool is_over = false;
@@ -185,11 +164,11 @@ void expect_to_survive_a_death(const FlightRecorder& in) {
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
-    const timeline unsealed = load_timeline(in.only_capture());
+    const timeline unsealed = in.only_capture();
     expect_sound(unsealed);
     EXPECT_FALSE(unsealed.quality.ended);
-    EXPECT_EQ(seal_capture(in.only_capture(), ended_by_signal(SIGKILL)).result, seal_result::sealed);
-    const timeline sealed = load_timeline(in.only_capture());
+    EXPECT_EQ(seal_capture(in.path_of_capture(), ended_by_signal(SIGKILL)).result, seal_result::sealed);
+    const timeline sealed = in.only_capture();
     expect_sound(sealed);
     EXPECT_TRUE(sealed.quality.died);
     EXPECT_EQ(steps_of(sealed), steps_of(unsealed));

@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -65,20 +65,14 @@ TEST(ForkStorm, LeavesEveryCaptureWhole) {
     std::size_t of_children = 0;
     for (int seed = only < 0 ? 0 : only; seed < (only < 0 ? count : only + 1); ++seed) {
         SCOPED_TRACE("PROF_FORK_STORM_SEED=" + std::to_string(seed));
-        const scratch_directory scratch;
-        environment e = draw_options(seed * 5);
-        e.insert({{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                  {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                  {"PROF_RINGS", scratch.path},
-                  {"PROF_EXPORT", "none"},
-                  // Of what it does not support there it is asked for threads in children.
-                  {"TSAN_OPTIONS", "die_after_fork=0:intercept_tls_get_addr=0"}});
-        const process_result result =
-            run_process({PROF_TEST_VICTIM, std::to_string(number_of("PROF_FORK_STORM_MS", 600)), std::to_string(seed)},
-                        e, scratch.path);
+        // Of what it does not support there the sanitizer is asked for threads in children.
+        const profiled_program program(
+            way_in::its_own, {{"FAKE_GPU_CLOCK", ""}, {"TSAN_OPTIONS", "die_after_fork=0:intercept_tls_get_addr=0"}});
+        const process_result result = program.run(
+            {std::to_string(number_of("PROF_FORK_STORM_MS", 600)), std::to_string(seed)}, draw_options(seed * 5));
         EXPECT_EQ(result.exit_code(), 3) << result.err << result.status;
         EXPECT_THAT(result.out, testing::HasSubstr("counted"));
-        of_children += expect_sound_captures(scratch);
+        of_children += expect_sound_captures(program.scratch);
         if (testing::Test::HasFailure()) return;
     }
     EXPECT_GT(of_children, 0U);

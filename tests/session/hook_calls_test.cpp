@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -17,18 +16,8 @@ namespace {
 struct HookCalls : testing::TestWithParam<const char*> {};
 
 TEST_P(HookCalls, AreNoneThatMayWait) {
-    const scratch_directory scratch;
-    const process_result result = run_process({PROF_TEST_VICTIM},
-                                              {{"PROF_OUTPUT_DIR", scratch.path},
-                                               {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                               {"PROF_RINGS", scratch.path},
-                                               {"PROF_EXPORT", "none"},
-                                               {"PROF_ALLOCATIONS", "on"},
-                                               {"PROF_API_CALLS", GetParam()},
-                                               {"FAKE_GPU_CLOCK", "virtual"},
-                                               {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                                               {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
-                                              scratch.path);
+    const profiled_program program(way_in::injected, {{"PROF_ALLOCATIONS", "on"}, {"PROF_API_CALLS", GetParam()}});
+    const process_result result = program.run({});
     EXPECT_EQ(result.exit_code(), 0) << result.out << result.err;
     EXPECT_EQ(result.err, "");
     std::istringstream in(result.out);
@@ -46,8 +35,7 @@ TEST_P(HookCalls, AreNoneThatMayWait) {
     EXPECT_TRUE(is_watched) << "a command takes a lock, which the test is to see: " << result.out;
     EXPECT_EQ(of_hooks, std::vector<std::string>{});
     // All of it was recorded.
-    ASSERT_EQ(scratch.files(".prof").size(), 1U);
-    const timeline data = load_timeline(scratch.files(".prof").front());
+    const timeline data = program.only_capture();
     EXPECT_EQ(data.windows.size(), 2U);
     EXPECT_GT(data.ops.size(), 3U * 2 * 12'000);
     EXPECT_GT(data.ranges.size(), 3U * 2 * 10);

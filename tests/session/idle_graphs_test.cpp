@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -21,22 +21,16 @@ namespace {
 
 constexpr std::size_t kernels_a_step = 8;
 
-struct SessionIdleGraphs : testing::Test {
-    scratch_directory scratch;
+struct SessionIdleGraphs : testing::Test, profiled_program {
+    SessionIdleGraphs()
+        : profiled_program(
+              way_in::injected,
+              {{"PROF_AUTOSTART", "0"}, {"PROF_RINGS", "memory"}, {"PROF_MEMORY", "4G"}, {"FAKE_GPU_CLOCK", ""}}) {}
 
     // Returns what the program printed.
-    std::string run(const std::string& scene, bool observes, const std::map<std::string, std::string>& more = {}) {
-        std::map<std::string, std::string> environment = {{"PROF_OUTPUT_DIR", scratch.path},
-                                                          {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                                          {"PROF_AUTOSTART", "0"},
-                                                          {"PROF_IDLE_GRAPH_NODES", observes ? "1" : "0"},
-                                                          {"PROF_RINGS", "memory"},
-                                                          {"PROF_MEMORY", "4G"},
-                                                          {"PROF_EXPORT", "none"},
-                                                          {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                                                          {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}};
-        for (const auto& [name, value] : more) environment[name] = value;
-        const auto result = run_process({PROF_TEST_VICTIM, scene}, environment, scratch.path);
+    std::string run(const std::string& scene, bool observes, environment more = {}) {
+        more.emplace("PROF_IDLE_GRAPH_NODES", observes ? "1" : "0");
+        const auto result = profiled_program::run({scene}, more);
         const bool is_killed = scene == "killed";
         EXPECT_EQ(result.exit_code(), is_killed ? -1 : 0) << result.err;
         EXPECT_EQ(result.signal(), is_killed ? SIGKILL : 0) << result.err;
@@ -44,11 +38,9 @@ struct SessionIdleGraphs : testing::Test {
         return result.out;
     }
 
-    std::vector<timeline> record(const std::string& scene, bool observes,
-                                 const std::map<std::string, std::string>& more = {}) {
+    std::vector<timeline> record(const std::string& scene, bool observes, const environment& more = {}) {
         EXPECT_EQ(run(scene, observes, more), "done\n");
-        std::vector<timeline> captures;
-        for (const std::string& file : scratch.files(".prof")) captures.push_back(load_timeline(file));
+        std::vector<timeline> captures = all_captures();
         std::sort(captures.begin(), captures.end(),
                   [](const timeline& a, const timeline& b) { return a.start_ns < b.start_ns; });
         return captures;
@@ -347,9 +339,7 @@ TEST_F(SessionIdleGraphs, AreKnownAfterAFork) {
 // Records that were only observed may be in the rings that outlive the process. They do not count as recorded.
 TEST_F(SessionIdleGraphs, AreKnownAfterADeath) {
     run("killed", true, {{"PROF_RINGS", scratch.path}, {"PROF_MEMORY", "64M"}});
-    const auto files = scratch.files(".prof");
-    ASSERT_EQ(files.size(), 1U);
-    const timeline data = load_timeline(files[0]);
+    const timeline data = only_capture();
     EXPECT_FALSE(data.quality.ended);
     EXPECT_EQ(data.windows.size(), 2U);
     const projection p = project(data);

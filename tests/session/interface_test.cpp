@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -20,27 +20,12 @@ namespace {
 
 using testing::ElementsAre;
 
-struct Interface : testing::Test {
-    scratch_directory scratch;
+struct Interface : testing::Test, profiled_program {
     std::string preloaded;
 
     process_result run(const std::string& scene, const std::string& autostart, const char* clock = "virtual") const {
-        return run_process({PROF_TEST_VICTIM, scene},
-                           {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                            {"PROF_AUTOSTART", autostart},
-                            {"PROF_EXPORT", "none"},
-                            {"PROF_RINGS", scratch.path},
-                            {"FAKE_GPU_CLOCK", clock},
-                            {"LD_PRELOAD", preloaded},
-                            {"CUDA_INJECTION64_PATH", ""},
-                            {"NVTX_INJECTION64_PATH", ""}},
-                           scratch.path);
-    }
-    timeline only_capture() const {
-        const auto found = scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U);
-        return found.empty() ? timeline{} : load_timeline(found.front());
+        return profiled_program::run(
+            {scene}, {{"PROF_AUTOSTART", autostart}, {"FAKE_GPU_CLOCK", clock}, {"LD_PRELOAD", preloaded}});
     }
 };
 

@@ -6,8 +6,7 @@
 #include <map>
 #include <string>
 
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -15,21 +14,12 @@ namespace {
 struct Loader : testing::TestWithParam<const char*> {};
 
 TEST_P(Loader, IsNotWaitedFor) {
-    const scratch_directory scratch;
-    const process_result result = run_process({PROF_TEST_VICTIM, GetParam(), PROF_TEST_WAITING_PLUGIN},
-                                              {{"PROF_OUTPUT_DIR", scratch.path},
-                                               {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                               {"PROF_RINGS", scratch.path},
-                                               {"PROF_EXPORT", "none"},
-                                               {"FAKE_GPU_CLOCK", "virtual"},
-                                               {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                                               {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
-                                              scratch.path);
+    const profiled_program program(way_in::injected);
+    const process_result result = program.run({GetParam(), PROF_TEST_WAITING_PLUGIN});
     EXPECT_EQ(result.signal(), 0) << "it waits for ever: " << result.out << result.err;
     EXPECT_EQ(result.exit_code(), 3) << result.out << result.err;
     EXPECT_EQ(result.err, "");
-    ASSERT_EQ(scratch.files(".prof").size(), 1U);
-    const timeline data = load_timeline(scratch.files(".prof").front());
+    const timeline data = program.only_capture();
     std::map<std::string, int> kernels;
     for (const gpu_op& op : data.ops) ++kernels[std::string(data.kernel_symbol(op))];
     EXPECT_EQ(kernels,

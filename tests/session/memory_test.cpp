@@ -13,7 +13,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -21,23 +21,14 @@ namespace {
 
 using numbers = std::vector<long>;
 
-struct Memory : testing::Test {
-    scratch_directory scratch;
+struct Memory : testing::Test, profiled_program {
+    Memory() : profiled_program(way_in::preloaded, {{"PROF_RINGS", "memory"}}) {}
 
     // The victim's output: by the word with which a line begins, the numbers of each.
     using output = std::map<std::string, std::vector<numbers>>;
-    output run(std::vector<std::string> words, bool with_libprof, std::map<std::string, std::string> more = {}) const {
-        std::map<std::string, std::string> e = {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                                                {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                                {"PROF_EXPORT", "none"},
-                                                {"PROF_RINGS", "memory"},
-                                                {"FAKE_GPU_CLOCK", "virtual"},
-                                                {"LD_PRELOAD", with_libprof ? PROF_TEST_LIBRARY : ""},
-                                                {"CUDA_INJECTION64_PATH", ""},
-                                                {"NVTX_INJECTION64_PATH", ""}};
-        for (const auto& [name, value] : more) e[name] = value;
-        words.insert(words.begin(), PROF_TEST_VICTIM);
-        const process_result result = run_process(words, e, scratch.path);
+    output run(const std::vector<std::string>& words, bool with_libprof, environment more = {}) const {
+        if (!with_libprof) more["LD_PRELOAD"] = "";
+        const process_result result = profiled_program::run(words, more);
         EXPECT_EQ(result.exit_code(), 0);
         EXPECT_EQ(result.err, "");
         output found;
@@ -50,11 +41,6 @@ struct Memory : testing::Test {
             for (long value = 0; cells >> value;) values.push_back(value);
         }
         return found;
-    }
-    timeline only_capture() const {
-        const auto found = scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U);
-        return found.empty() ? timeline{} : load_timeline(found.front());
     }
 };
 

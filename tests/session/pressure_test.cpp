@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "support/sanitized.hpp"
 #include "timeline/load.hpp"
 
@@ -28,29 +28,14 @@ const std::string victim = PROF_TEST_VICTIM;
 
 using environment = std::map<std::string, std::string>;
 
-struct Pressure : testing::Test {
-    scratch_directory scratch;
-
-    environment base() const {
-        return {{"LD_PRELOAD", PROF_TEST_LIBRARY}, {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                {"FAKE_GPU_CLOCK", "virtual"},     {"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                {"PROF_RINGS", scratch.path},      {"PROF_EXPORT", "none"},
-                {"CUDA_INJECTION64_PATH", ""},     {"NVTX_INJECTION64_PATH", ""}};
-    }
-
+struct Pressure : testing::Test, profiled_program {
     // The program's outcome is what it is without libprof.
     process_result run(const environment& e, std::vector<std::string> words) const {
-        words.insert(words.begin(), victim);
-        const auto result = run_process(words, e, scratch.path);
+        const auto result = profiled_program::run(std::move(words), e);
         EXPECT_EQ(result.exit_code(), 3) << result.err;
         EXPECT_EQ(result.out, "done\n");
         EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
         return result;
-    }
-    timeline capture() const {
-        const auto found = scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U);
-        return found.empty() ? timeline{} : load_timeline(found.front());
     }
 };
 
@@ -78,10 +63,10 @@ std::uint64_t operations_of(const timeline& data, const std::string& range) {
 TEST_F(Pressure, CountsEveryRangeOfThreadsThatFloodTheirRings) {
     constexpr std::uint64_t threads = 4;
     constexpr std::uint64_t each = random_cases(500'000);
-    environment e = base();
+    environment e = with();
     e.erase("FAKE_GPU_CLOCK");  // how fast they were is looked at
     run(e, {"flood", std::to_string(threads), std::to_string(each)});
-    const timeline data = capture();
+    const timeline data = only_capture();
     EXPECT_EQ(data.ranges.size() + dropped(data, drop_cause::ring_full), threads * each);
     EXPECT_EQ(data.quality.dropped.size(), data.ranges.size() == threads * each ? 0U : 1U);
     const auto by_start = [](const timeline_range& a, const timeline_range& b) { return a.start_ns < b.start_ns; };
@@ -93,11 +78,11 @@ TEST_F(Pressure, CountsEveryRangeOfThreadsThatFloodTheirRings) {
 }
 
 TEST_F(Pressure, KeepsTheNameOfEveryRecordedRange) {
-    environment e = base();
+    environment e = with();
     e["PROF_MEMORY"] = "16M";
     constexpr std::uint64_t count = random_cases(200'000);
     run(e, {"names", std::to_string(count)});
-    const timeline data = capture();
+    const timeline data = only_capture();
     const std::uint64_t lost = dropped(data, drop_cause::ring_full);
     std::uint64_t in_order = 0;
     std::int64_t latest = -1;
@@ -117,8 +102,8 @@ TEST_F(Pressure, KeepsTheNameOfEveryRecordedRange) {
 
 TEST_F(Pressure, CountsLossesOfThousandsOfShortThreads) {
     constexpr std::uint64_t threads = 5000;
-    run(base(), {"churn", std::to_string(threads)});
-    const timeline data = capture();
+    run(with(), {"churn", std::to_string(threads)});
+    const timeline data = only_capture();
     // Where the drain thread does not get its turn, rings of threads that ended are not free in time for others.
     const std::uint64_t ringless = threads - data.ranges.size();
     EXPECT_LT(ringless, threads - 1000) << "there are that many rings for the first of them";
@@ -132,8 +117,8 @@ TEST_F(Pressure, CountsLossesOfThousandsOfShortThreads) {
 
 TEST_F(Pressure, MatchesRecordsOfLateAndReorderedBuffers) {
     constexpr std::uint64_t count = 20'000;
-    const auto result = run(base(), {"late", std::to_string(count)});
-    const timeline data = capture();
+    const auto result = run(with(), {"late", std::to_string(count)});
+    const timeline data = only_capture();
     // What found no buffer is counted, by CUPTI itself.
     EXPECT_EQ(data.ops.size() + dropped(data, drop_cause::cupti_dropped), count);
     EXPECT_GT(data.ops.size(), 1000U);
@@ -143,8 +128,8 @@ TEST_F(Pressure, MatchesRecordsOfLateAndReorderedBuffers) {
 
 TEST_F(Pressure, CountsAKernelThatNeverEnds) {
     constexpr std::uint64_t count = 100;
-    run(base(), {"never", std::to_string(count)});
-    const timeline data = capture();
+    run(with(), {"never", std::to_string(count)});
+    const timeline data = only_capture();
     EXPECT_TRUE(data.quality.ended);
     EXPECT_EQ(launches(data), count);
     EXPECT_EQ(operations_of(data, "work"), count - 1);
@@ -155,10 +140,10 @@ TEST_F(Pressure, CountsAKernelThatNeverEnds) {
 
 // The ids run from a little before the last to a little after the first. None is mistaken for another.
 TEST_F(Pressure, MatchesCorrelationIdsThatWrapAround) {
-    environment e = base();
+    environment e = with();
     e["FAKE_GPU_CALLS_BEFORE"] = std::to_string(UINT32_MAX - 500);
     run(e, {"churn", "1000"});  // for so many there are rings, whether or not the drain thread gets its turn
-    const timeline data = capture();
+    const timeline data = only_capture();
     const std::uint64_t bufferless = dropped(data, drop_cause::cupti_dropped);  // as above
     EXPECT_EQ(data.ops.size() + bufferless, 1000U);
     EXPECT_EQ(operations_of(data, "work") + bufferless, 1000U);
@@ -208,10 +193,10 @@ TEST_F(Pressure, ReportsErrorsOfEachCuptiFunction) {
          }) {
         for (const std::string& times : how_often) {
             SCOPED_TRACE(function.name + times);
-            environment e = base();
+            environment e = with();
             e["FAKE_CUPTI_FAIL"] = function.name + "=999" + times;
             const auto result = run(e, {"churn", std::to_string(count)});
-            const timeline data = capture();
+            const timeline data = only_capture();
             EXPECT_EQ(data.ranges.size(), count);
             EXPECT_TRUE(data.quality.ended);
             const std::uint64_t found = operations_of(data, "work");
@@ -234,11 +219,11 @@ TEST_F(Pressure, ReportsErrorsOfEachCuptiFunction) {
 
 // The graphs' captures stay unknown. The captured launches are not counted as work that did not complete.
 TEST_F(Pressure, KeepsGraphWorkWhenCuptiHidesNodeIds) {
-    environment e = base();
+    environment e = with();
     e["FAKE_CUPTI_FAIL"] = "cuptiGetGraphNodeId=999";
     constexpr std::uint64_t count = 50;
     run(e, {"graphs", std::to_string(count)});
-    const timeline data = capture();
+    const timeline data = only_capture();
     EXPECT_EQ(data.ops.size(), count);
     EXPECT_EQ(operations_of(data, "work"), count);
     EXPECT_EQ(data.quality.launches_without_completion, 0U);
@@ -277,9 +262,9 @@ TEST_F(Pressure, KeepsRecordsAfterAnOutOfMemoryKill) {
     constexpr std::uint64_t count = 2000;
     const std::string script = "echo $$ > " + group.path + "/cgroup.procs && exec \"$@\"";
     const auto result =
-        run_process({"/bin/sh", "-c", script, "sh", victim, "exhaust", std::to_string(count)}, base(), scratch.path);
+        run_process({"/bin/sh", "-c", script, "sh", victim, "exhaust", std::to_string(count)}, with(), scratch.path);
     EXPECT_EQ(result.signal(), SIGKILL) << result.err;
-    const timeline data = capture();
+    const timeline data = only_capture();
     EXPECT_FALSE(data.quality.ended);
     EXPECT_EQ(data.ranges.size(), count);
     EXPECT_EQ(launches(data), count);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -21,20 +21,11 @@ namespace {
 using words = std::vector<std::string>;
 using settings = std::map<std::string, std::string>;
 
-struct SessionSchedule : testing::Test {
-    scratch_directory scratch;
+struct SessionSchedule : testing::Test, profiled_program {
+    SessionSchedule() : profiled_program(way_in::injected) {}
 
-    process_result run(words arguments, const settings& options) const {
-        arguments.insert(arguments.begin(), PROF_TEST_VICTIM);
-        settings variables = {{"PROF_OUTPUT_DIR", scratch.path},
-                              {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                              {"PROF_RINGS", scratch.path},
-                              {"PROF_EXPORT", "none"},
-                              {"FAKE_GPU_CLOCK", "virtual"},
-                              {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                              {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}};
-        for (const auto& [name, value] : options) variables[name] = value;
-        process_result result = run_process(arguments, variables, scratch.path);
+    process_result run(const words& arguments, const settings& options) const {
+        process_result result = profiled_program::run(arguments, options);
         EXPECT_EQ(result.exit_code(), 0) << result.out << result.err;
         EXPECT_TRUE(result.out.ends_with("done\n")) << result.out;
         return result;
@@ -42,8 +33,7 @@ struct SessionSchedule : testing::Test {
 
     // The captures, by their first steps.
     std::vector<timeline> captures() const {
-        std::vector<timeline> out;
-        for (const std::string& file : scratch.files(".prof")) out.push_back(load_timeline(file));
+        std::vector<timeline> out = all_captures();
         std::sort(out.begin(), out.end(), [](const timeline& a, const timeline& b) {
             return a.windows.front().first_step < b.windows.front().first_step;
         });

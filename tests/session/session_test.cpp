@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -61,20 +61,10 @@ std::vector<journal_line> read_journal(const std::string& path) {
     return lines;
 }
 
-struct Session : testing::Test {
-    scratch_directory scratch;
+struct Session : testing::Test, profiled_program {
+    Session() : profiled_program(way_in::its_own) {}
 
-    environment base() const {
-        return {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                {"PROF_CUPTI_LIBRARY", fake_cupti},
-                {"FAKE_GPU_CLOCK", "virtual"},
-                {"FAKE_GPU_JOURNAL", scratch.path + "/journal.csv"},
-                {"PROF_RINGS", scratch.path},
-                {"PROF_EXPORT", "none"},
-                {"LD_PRELOAD", ""},
-                {"CUDA_INJECTION64_PATH", ""},
-                {"NVTX_INJECTION64_PATH", ""}};
-    }
+    environment base() const { return with({{"FAKE_GPU_JOURNAL", scratch.path + "/journal.csv"}}); }
     environment preloaded() const {
         environment e = base();
         e["LD_PRELOAD"] = library;
@@ -85,11 +75,6 @@ struct Session : testing::Test {
         return run_process(words, e, scratch.path);
     }
     std::vector<std::string> captures() const { return scratch.files(".prof"); }
-    timeline only_capture() const {
-        const auto found = captures();
-        EXPECT_EQ(found.size(), 1U);
-        return found.empty() ? timeline{} : load_timeline(found.front());
-    }
 };
 
 // Every operation of the journal is there with its times, and belongs to the range that its kernel's name says.

@@ -15,7 +15,7 @@
 
 #include "capture/payload.hpp"
 #include "capture/reader.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "support/sanitized.hpp"
 #include "timeline/load.hpp"
 
@@ -37,23 +37,13 @@ void expect_untouched(const process_result& result) {
     EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
-struct Storage : testing::Test {
-    scratch_directory scratch;
+struct Storage : testing::Test, profiled_program {
     const std::string output = scratch.path + "/captures";
     const std::string disk = scratch.path + "/disk";        // where a test mounts one
     const std::string rescued = scratch.path + "/rescued";  // what was on it
 
-    environment base() const {
-        return {{"LD_PRELOAD", PROF_TEST_LIBRARY}, {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                {"FAKE_GPU_CLOCK", "virtual"},     {"PROF_OUTPUT_DIR", output},
-                {"PROF_RINGS", scratch.path},      {"PROF_EXPORT", "none"},
-                {"CUDA_INJECTION64_PATH", ""},     {"NVTX_INJECTION64_PATH", ""}};
-    }
-
     environment with_slow_disk() const {
-        environment e = base();
-        e["LD_PRELOAD"] = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
-        return e;
+        return with({{"LD_PRELOAD", std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY}});
     }
 
     // Of a program that goes on while the disk is full or does not answer, as `how` says (slow_disk.cpp), and after it.
@@ -61,10 +51,7 @@ struct Storage : testing::Test {
         const process_result result = run_process({victim, std::to_string(steps), how}, with_slow_disk(), scratch.path);
         expect_untouched(result);
         EXPECT_EQ(result.err, "");
-        const auto found = scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U);
-        if (found.size() != 1) return {};
-        timeline data = load_timeline(found.front());
+        timeline data = only_capture();
         EXPECT_TRUE(data.quality.ended);
         return data;
     }
@@ -132,7 +119,7 @@ std::uint64_t records_in(const std::string& path) {
 
 TEST_F(Storage, RecordsNothingInAReadOnlyDirectory) {
     for (const std::string& directory : {std::string{"/sys/kernel"}, std::string{"/proc/self"}}) {
-        environment e = base();
+        environment e = with();
         e["PROF_OUTPUT_DIR"] = directory;
         const auto result = run_process({victim, "3"}, e, scratch.path);
         expect_untouched(result);
@@ -144,7 +131,7 @@ TEST_F(Storage, RecordsNothingInAReadOnlyDirectory) {
 
 TEST_F(Storage, RecordsNothingWhenTheDirectoryIsAFile) {
     std::ofstream(output) << "mine";
-    const auto result = run_process({victim, "3"}, base(), scratch.path);
+    const auto result = run_process({victim, "3"}, with(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find(output), std::string::npos) << result.err;
     EXPECT_EQ(read_file(output), "mine");
@@ -153,19 +140,17 @@ TEST_F(Storage, RecordsNothingWhenTheDirectoryIsAFile) {
 // A call that needs the capture fails with the reason why there is none.
 TEST_F(Storage, ReportsAMissingCaptureToTheCaller) {
     std::ofstream(output) << "mine";
-    const auto result = run_process({victim, "3", "told"}, base(), scratch.path);
+    const auto result = run_process({victim, "3", "told"}, with(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find("nothing is recorded"), std::string::npos) << result.err;
 }
 
 TEST_F(Storage, RetriesAMissingCaptureAtTheNextWindow) {
     std::ofstream(output) << "mine";
-    const auto result = run_process({victim, "3", "make-room"}, base(), scratch.path);
+    const auto result = run_process({victim, "3", "make-room"}, with(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find(output), std::string::npos) << result.err;
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
+    const timeline data = only_capture();
     EXPECT_TRUE(data.quality.ended);
     EXPECT_EQ(data.ranges.size(), 2 * ranges_a_step);
     EXPECT_EQ(data.ops.size(), 2 * launches_a_step);
@@ -174,7 +159,7 @@ TEST_F(Storage, RetriesAMissingCaptureAtTheNextWindow) {
 // The first two names of the capture are taken already: by a link to a file, and by a file.
 TEST_F(Storage, UsesTheNextFreeName) {
     fs::create_directory(output);
-    environment e = base();
+    environment e = with();
     e["PROF_NAME"] = "n";
     e["PROF_RANK"] = "0";
     const std::string taken = output + "/n.0.$(uname -n)-$$";
@@ -202,7 +187,7 @@ TEST_F(Storage, UsesTheNextFreeName) {
 // The capture is whole up to where the disk was full: it has the first records of each thread, without a hole.
 TEST_F(Storage, EndsTheCaptureWhenTheDiskIsFull) {
     PROF_NEEDS_MOUNT();
-    environment e = base();
+    environment e = with();
     e["PROF_OUTPUT_DIR"] = disk;
     e["PROF_LINES"] = "off";  // how many there are depends on how long calls take
     const auto result = run_on_small_disk(400, e, {"5000"});
@@ -259,7 +244,7 @@ TEST_F(Storage, CountsLossesWhenTheDiskIsFullForLong) {
 // A limit on the size of files stands in for a quota: the write is refused in the same way (EFBIG for EDQUOT). The
 // kernel also sends a signal, which would end the program.
 TEST_F(Storage, EndsTheCaptureAtAQuota) {
-    const auto result = run_in_shell("export LD_PRELOAD=$PRELOADED; ulimit -f 2000; exec \"$@\"", base(), {"5000"});
+    const auto result = run_in_shell("export LD_PRELOAD=$PRELOADED; ulimit -f 2000; exec \"$@\"", with(), {"5000"});
     expect_untouched(result);
     EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
     const auto found = scratch.files(".prof");
@@ -270,7 +255,7 @@ TEST_F(Storage, EndsTheCaptureAtAQuota) {
 TEST_F(Storage, KeepsTheCaptureWhenTheTraceHasNoRoom) {
     PROF_NEEDS_MOUNT();
     // As large as the capture is, and a little more.
-    environment e = base();
+    environment e = with();
     run_process({victim, "2000"}, e, scratch.path);
     auto found = scratch.files(".prof");
     ASSERT_EQ(found.size(), 1U);
@@ -290,7 +275,7 @@ TEST_F(Storage, KeepsTheCaptureWhenTheTraceHasNoRoom) {
 }
 
 TEST_F(Storage, ReportsADirectoryRemovedDuringTheRecording) {
-    const auto result = run_process({victim, "500", "remove-output"}, base(), scratch.path);
+    const auto result = run_process({victim, "500", "remove-output"}, with(), scratch.path);
     expect_untouched(result);
     EXPECT_NE(result.err.find("was removed"), std::string::npos) << result.err;
     EXPECT_TRUE(scratch.files(".prof").empty());
@@ -328,7 +313,7 @@ TEST_F(Storage, NeverBlocksTheProgramOnADiskSilentAtFirst) {
 // The sizes go from too small for anything to large enough for all. Writing to the mapping never raises SIGBUS.
 TEST_F(Storage, RingsFitStorageOfAnySize) {
     PROF_NEEDS_MOUNT();
-    environment e = base();
+    environment e = with();
     e["PROF_RINGS"] = disk;
     int whole = 0;
     int in_memory = 0;
@@ -338,9 +323,8 @@ TEST_F(Storage, RingsFitStorageOfAnySize) {
         fs::remove_all(rescued);
         const auto result = run_on_small_disk(kilobytes, e, {"300"});
         expect_untouched(result);
-        const auto found = scratch.files(".prof");
-        ASSERT_EQ(found.size(), 1U) << kilobytes;
-        const timeline data = load_timeline(found.front());
+        SCOPED_TRACE(kilobytes);
+        const timeline data = only_capture();
         EXPECT_TRUE(data.quality.ended);
         const bool is_whole = data.ranges.size() == 300 * ranges_a_step && data.ops.size() == 300 * launches_a_step;
         EXPECT_TRUE(is_whole || !data.quality.dropped.empty()) << kilobytes;
@@ -358,7 +342,7 @@ TEST_F(Storage, RingsFitStorageOfAnySize) {
 // are not placed on an unknown file system, nor on an overlay that no option names.
 TEST_F(Storage, RingsAvoidFileSystemsWherePageWritesMayFail) {
     PROF_NEEDS_MOUNT();
-    environment e = base();
+    environment e = with();
     const auto notice_of = [&](const std::string& mounts) -> std::string {
         fs::remove_all(output);
         fs::remove_all(rescued);
@@ -403,9 +387,7 @@ TEST_F(Storage, RingsSurviveStorageThatFillsUp) {
     const auto result = run_on_small_disk(64 << 10, e, {std::to_string(steps), "fill-rings"});
     expect_untouched(result);
     EXPECT_EQ(result.err, "");
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
+    const timeline data = only_capture();
     EXPECT_TRUE(data.quality.ended);
     EXPECT_FALSE(data.properties.contains("rings_notice"));
     EXPECT_EQ(data.ops.size(), steps * launches_a_step);
@@ -414,15 +396,13 @@ TEST_F(Storage, RingsSurviveStorageThatFillsUp) {
 
 // As when a container's /dev/shm is removed with it. Only the records that had reached the capture are left.
 TEST_F(Storage, RingsMayBeMissingAfterADeath) {
-    environment e = base();
+    environment e = with();
     fs::create_directory(scratch.path + "/rings");
     e["PROF_RINGS"] = scratch.path + "/rings";
     const auto result =
         run_in_shell("LD_PRELOAD=$PRELOADED \"$@\"; rm -r " + scratch.path + "/rings; exit 0", e, {"2000", "kill"});
     EXPECT_EQ(result.exit_code(), 0);
-    const auto found = scratch.files(".prof");
-    ASSERT_EQ(found.size(), 1U);
-    const timeline data = load_timeline(found.front());
+    const timeline data = only_capture();
     EXPECT_FALSE(data.quality.ended);
     EXPECT_FALSE(data.quality.recovery.empty());
     EXPECT_GT(data.ranges.size(), 0U);
@@ -439,14 +419,14 @@ TEST_F(Storage, RingsLeftByDeadProcessesAreReported) {
     leave(std::to_string(getpid()) + "-01234567.rings");
     for (const char* const name : {"-01234567.rings", "1x-01234567.rings", "0-01234567.rings", "-1-0.rings"})
         leave(name);
-    run_process({victim, "3"}, base(), scratch.path);
+    run_process({victim, "3"}, with(), scratch.path);
     auto found = scratch.files(".prof");
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(load_timeline(found.front()).property("left_rings_notice"), "");
     fs::remove_all(output);
     leave(std::to_string(dead) + "-01234567.rings");
     leave(std::to_string(dead) + "-89abcdef.rings");
-    run_process({victim, "3"}, base(), scratch.path);
+    run_process({victim, "3"}, with(), scratch.path);
     found = scratch.files(".prof");
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(load_timeline(found.front()).property("left_rings_notice"),
@@ -459,7 +439,7 @@ TEST_F(Storage, RingsLeftByDeadProcessesAreReported) {
 // The limits begin at the fewest with which the program can be loaded: no capture, the rings in memory, or all as
 // usual.
 TEST_F(Storage, SurvivesALackOfFileDescriptors) {
-    environment e = base();
+    environment e = with();
     int enough = 0;
     for (int limit = 4; enough < 10; ++limit) {
         const std::string limited = "ulimit -n " + std::to_string(limit) + "; ";
@@ -475,7 +455,7 @@ TEST_F(Storage, SurvivesALackOfFileDescriptors) {
 // The limits go from too little for the program (status 4, or the loader's 127), then for the rings, to enough for all.
 // CUPTI is left out: its behaviour without memory is its own.
 TEST_F(Storage, SurvivesALackOfMemory) {
-    environment e = base();
+    environment e = with();
     e["PROF_ACTIVITIES"] = "none";
     e["PROF_EXPORT"] = "trace,summary";
     int without_rings = 0;

@@ -12,7 +12,7 @@
 
 #include "analysis/projection/projection.hpp"
 #include "record/api_names.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -23,31 +23,18 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-struct Threads : testing::Test {
-    scratch_directory scratch;
+struct Threads : testing::Test, profiled_program {
+    Threads() : profiled_program(way_in::its_own, {{"FAKE_GPU_DEVICES", "2"}, {"FAKE_GPU_CLOCK", ""}}) {}
 
-    process_result run(std::vector<std::string> words, bool autostart = true, const char* calls = "driver") const {
-        words.insert(words.begin(), PROF_TEST_VICTIM);
-        return run_process(words,
-                           {{"PROF_OUTPUT_DIR", scratch.path + "/captures"},
-                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                            {"PROF_AUTOSTART", autostart ? "1" : "0"},
-                            {"PROF_API_CALLS", calls},
-                            {"PROF_RINGS", scratch.path},
-                            {"PROF_EXPORT", "none"},
-                            {"FAKE_GPU_DEVICES", "2"},
-                            {"LD_PRELOAD", ""},
-                            {"CUDA_INJECTION64_PATH", ""},
-                            {"NVTX_INJECTION64_PATH", ""}},
-                           scratch.path);
+    process_result run(const std::vector<std::string>& words, bool autostart = true,
+                       const char* calls = "driver") const {
+        return profiled_program::run(words, {{"PROF_AUTOSTART", autostart ? "1" : "0"}, {"PROF_API_CALLS", calls}});
     }
     timeline captured(const std::vector<std::string>& words, bool autostart = true,
                       const char* calls = "driver") const {
         const process_result result = run(words, autostart, calls);
         EXPECT_EQ(result.exit_code(), 0) << result.err;
-        const auto found = scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U);
-        return found.empty() ? timeline{} : load_timeline(found.front());
+        return only_capture();
     }
 };
 

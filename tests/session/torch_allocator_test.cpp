@@ -83,10 +83,6 @@ struct TorchAllocator : bare_and_profiled {
         EXPECT_EQ(same_with_and_without(scene, status, e), "");
         return told_in(run(scene, false, e).out);
     }
-    timeline only_capture() {
-        std::vector<timeline> all = captured(1);
-        return std::move(all.front());
-    }
     // Each step's peak and what is allocated at its end are those of the allocator.
     static void expect_steps(const memory_device& of, const std::map<std::string, told>& told_by) {
         ASSERT_TRUE(of.has_steps);

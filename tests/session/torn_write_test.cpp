@@ -19,7 +19,7 @@
 #include "capture/reader.hpp"
 #include "capture/recovery/seal.hpp"
 #include "session/steps_of.hpp"
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -52,23 +52,18 @@ reading read_chunks(const std::string& path) {
     return out;
 }
 
-struct TornWrite : testing::Test {
-    scratch_directory scratch;
+struct TornWrite : testing::Test, profiled_program {
+    TornWrite()
+        : profiled_program(way_in::injected,
+                           {{"PROF_MEMORY", "16M"},
+                            {"FAKE_GPU_CLOCK", ""},
+                            {"LD_PRELOAD", std::string(PROF_TEST_TORN_WRITE) + ":" + PROF_TEST_LIBRARY}}) {}
+
     std::string copy = scratch.path + "/copy";
 
-    using settings = std::map<std::string, std::string>;
-
-    void die(const std::vector<std::string>& command, settings more) const {
-        more.merge(settings{{"PROF_OUTPUT_DIR", scratch.path},
-                            {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                            {"PROF_RINGS", scratch.path},
-                            {"PROF_EXPORT", "none"},
-                            {"PROF_MEMORY", "16M"},
-                            {"LD_PRELOAD", std::string(PROF_TEST_TORN_WRITE) + ":" + PROF_TEST_LIBRARY},
-                            {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                            {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                            {"TORN_COPY", copy}});
-        const process_result result = run_process(command, more, scratch.path);
+    void die(const std::vector<std::string>& command, environment more) const {
+        more.emplace("TORN_COPY", copy);
+        const process_result result = run_process(command, with(std::move(more)), scratch.path);
         ASSERT_EQ(result.signal(), SIGKILL) << "no such write: " << result.out << result.err;
     }
 
@@ -158,7 +153,7 @@ TEST_F(TornWrite, LosesNothingWhereverItIsCut) {
         const std::string at = std::to_string(2 + random() % (i % 2 == 0 ? 20 : 120));
         const std::string permille = std::to_string(random() % 1000);
         SCOPED_TRACE("write " + at + ", cut at " + permille + " permille");
-        settings how = {{"TORN_AT", at}, {"TORN_PERMILLE", permille}, {"FAKE_GPU_CLOCK", "virtual"}};
+        environment how = {{"TORN_AT", at}, {"TORN_PERMILLE", permille}, {"FAKE_GPU_CLOCK", "virtual"}};
         if (i % 3 != 0) how["PROF_KEEP"] = "8M";
         if (i % 4 == 3) how["PROF_COMPRESS"] = "1";
         die({PROF_TEST_VICTIM, "for_ever"}, how);

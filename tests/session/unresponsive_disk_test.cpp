@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "support/run_process.hpp"
+#include "support/profiled_program.hpp"
 #include "timeline/load.hpp"
 
 namespace prof::test {
@@ -22,9 +22,9 @@ constexpr const char* no_end =
     "what was kept\n";
 
 struct UnresponsiveDisk : testing::Test {
-    struct run {
-        scratch_directory scratch;
-        std::string mode;
+    struct run : profiled_program {
+        run() : profiled_program(way_in::its_own, {{"PROF_EXPORT", ""}}) {}
+
         pid_t pid = 0;
     };
     std::map<std::string, run> runs;
@@ -32,18 +32,10 @@ struct UnresponsiveDisk : testing::Test {
     // Killed after a minute. The wait for a disk takes some seconds, so several programs wait at once.
     void begin(const std::string& mode, const std::map<std::string, std::string>& more = {}) {
         run& made = runs[mode];
-        std::map<std::string, std::string> environment = {{"LD_PRELOAD", ""},
-                                                          {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                                          {"FAKE_GPU_CLOCK", "virtual"},
-                                                          {"PROF_OUTPUT_DIR", made.scratch.path + "/captures"},
-                                                          {"PROF_RINGS", made.scratch.path},
-                                                          {"CUDA_INJECTION64_PATH", ""},
-                                                          {"NVTX_INJECTION64_PATH", ""}};
-        environment.insert(more.begin(), more.end());
         const std::string preloaded = std::string{PROF_TEST_SLOW_DISK} + ":" + PROF_TEST_LIBRARY;
         made.pid = start_process(
             {"/usr/bin/timeout", "-s", "KILL", "60", "/usr/bin/env", "LD_PRELOAD=" + preloaded, PROF_TEST_VICTIM, mode},
-            environment, made.scratch.path, made.scratch.path + "/out", made.scratch.path + "/err");
+            made.with(more), made.scratch.path, made.scratch.path + "/out", made.scratch.path + "/err");
     }
 
     process_result end(const std::string& mode) {
@@ -59,9 +51,8 @@ struct UnresponsiveDisk : testing::Test {
     }
 
     timeline captured(const std::string& mode) {
-        const auto found = runs.at(mode).scratch.files(".prof");
-        EXPECT_EQ(found.size(), 1U) << mode;
-        return found.size() == 1 ? load_timeline(found.front()) : timeline{};
+        SCOPED_TRACE(mode);
+        return runs.at(mode).only_capture();
     }
 };
 

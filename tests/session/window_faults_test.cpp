@@ -9,8 +9,7 @@
 #include <string>
 
 #include "analysis/projection/projection.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
@@ -18,23 +17,14 @@ namespace {
 using settings = std::map<std::string, std::string>;
 using counts = std::map<std::string, int>;
 
-struct WindowFaults : testing::Test {
-    scratch_directory scratch;
+struct WindowFaults : testing::Test, profiled_program {
+    WindowFaults() : profiled_program(way_in::injected) {}
 
-    timeline record(const char* scene, const settings& options, const std::string& expected_notice = "") const {
-        settings variables = {{"PROF_OUTPUT_DIR", scratch.path},
-                              {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                              {"PROF_RINGS", scratch.path},
-                              {"PROF_EXPORT", "none"},
-                              {"FAKE_GPU_CLOCK", "virtual"},
-                              {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                              {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}};
-        variables.insert(options.begin(), options.end());
-        const process_result result = run_process({PROF_TEST_VICTIM, scene}, variables, scratch.path);
+    timeline record(const char* scene, const environment& options, const std::string& expected_notice = "") const {
+        const process_result result = run({scene}, options);
         EXPECT_EQ(result.exit_code(), 3) << result.out << result.err;
         EXPECT_EQ(result.err, expected_notice);
-        EXPECT_EQ(scratch.files(".prof").size(), 1U);
-        return scratch.files(".prof").size() == 1 ? load_timeline(scratch.files(".prof").front()) : timeline{};
+        return only_capture();
     }
 };
 

@@ -8,36 +8,22 @@
 #include <vector>
 
 #include "analysis/projection/projection.hpp"
-#include "support/run_process.hpp"
-#include "timeline/load.hpp"
+#include "support/profiled_program.hpp"
 
 namespace prof::test {
 namespace {
 
-struct SessionWindows : testing::Test {
-    scratch_directory scratch;
+struct SessionWindows : testing::Test, profiled_program {
+    SessionWindows() : profiled_program(way_in::injected, {{"PROF_AUTOSTART", "0"}, {"PROF_EXPORT", "summary"}}) {}
 
     // The captures in the order of their steps.
     std::vector<timeline> record_all(std::vector<std::string> words, const char* export_each,
                                      const char* api_calls = "") const {
-        words.insert(words.begin(), PROF_TEST_VICTIM);
-        const auto result = run_process(words,
-                                        {{"PROF_OUTPUT_DIR", scratch.path},
-                                         {"PROF_CUPTI_LIBRARY", PROF_TEST_FAKE_CUPTI},
-                                         {"PROF_AUTOSTART", "0"},
-                                         {"PROF_RINGS", scratch.path},
-                                         {"PROF_EXPORT", "summary"},
-                                         {"PROF_EXPORT_EACH", export_each},
-                                         {"PROF_API_CALLS", api_calls},
-                                         {"FAKE_GPU_CLOCK", "virtual"},
-                                         {"CUDA_INJECTION64_PATH", PROF_TEST_LIBRARY},
-                                         {"NVTX_INJECTION64_PATH", PROF_TEST_LIBRARY}},
-                                        scratch.path);
+        const auto result = run(std::move(words), {{"PROF_EXPORT_EACH", export_each}, {"PROF_API_CALLS", api_calls}});
         EXPECT_EQ(result.exit_code(), 0) << result.err;
         EXPECT_EQ(result.out, "done\n");
         EXPECT_EQ(result.err, "");
-        std::vector<timeline> out;
-        for (const std::string& file : scratch.files(".prof")) out.push_back(load_timeline(file));
+        std::vector<timeline> out = all_captures();
         std::sort(out.begin(), out.end(), [](const timeline& a, const timeline& b) {
             return a.windows.front().first_step < b.windows.front().first_step;
         });

@@ -26,10 +26,6 @@ constexpr std::size_t most_in_a_group = 8;  // of rows for people; the rest is o
 
 std::optional<step_breakdown> made(const report_input& input) { return breakdown_of(projected_timeline(input), input); }
 
-table_cell share_or_none(const thread_shares& did, double share) {
-    return did.is_known() ? table_cell(share) : table_cell();
-}
-
 // Rows that stand under one heading: a use of time, or a group of causes.
 std::string group_of(const breakdown_row& row) {
     return std::string(row.use == time_use::idle ? to_string(group_of(row.cause)) : to_string(row.use));
@@ -40,16 +36,21 @@ std::string what(const breakdown_row& row, const report_input& input) {
     return row.part.empty() ? "other" : row.part;
 }
 
-// Of a step, on one GPU.
-double mean_of(std::int64_t total_ns, const step_breakdown& of) {
-    return static_cast<double>(total_ns) / static_cast<double>(std::max<std::uint64_t>(of.steps, 1));
-}
+// What a row of the report is made of: a row of the breakdown, or the sum of several.
+struct breakdown_line {
+    breakdown_row row{};
+    std::string call{};
+    std::string text{};      // for people
+    bool has_spread = true;  // over the steps
+};
 
 // A breakdown, and what its rows are called.
 struct named_breakdown {
     step_breakdown of;
     std::vector<std::string> calls;  // by row; "": none
     std::vector<std::string> texts;  // by row
+
+    breakdown_line line(std::size_t row, std::string text) const { return {of.rows[row], calls[row], std::move(text)}; }
 };
 
 named_breakdown named(step_breakdown of, const report_input& input) {
@@ -62,74 +63,70 @@ named_breakdown named(step_breakdown of, const report_input& input) {
     return out;
 }
 
+// Of what the thread did.
+auto share_of_thread(double thread_shares::*share) {
+    return [share](const breakdown_line& line) { return none_unless(line.row.did.is_known(), line.row.did.*share); };
+}
+
+report_columns<breakdown_line> breakdown_columns(const step_breakdown& of) {
+    const bool overlaps =
+        std::any_of(of.rows.begin(), of.rows.end(), [](const breakdown_row& row) { return row.overlapped_ns != 0; });
+    const auto mean = [steps = of.steps](std::int64_t ns) { return mean_over(ns, steps); };
+    const auto of_step = [](auto figure) {
+        return [figure](const breakdown_line& line) { return blank_unless(line.has_spread, line.row.*figure); };
+    };
+    return {
+        {{"use", ""}, [](const auto& line) { return to_string(line.row.use); }},
+        {{"cause", ""},
+         [](const auto& line) { return none_unless(line.row.use == time_use::idle, to_string(line.row.cause)); }},
+        {{"call", ""}, text_or_none(&breakdown_line::call)},
+        {{"part", ""}, [](const auto& line) { return line.row.part; }},
+        {{"", "time"}, &breakdown_line::text, true},
+        {{"total_ns", "", quantity::time_ns}, [](const auto& line) { return line.row.total_ns; }, true},
+        {{"mean_ns", "mean", quantity::time_ns}, [mean](const auto& line) { return mean(line.row.total_ns); }, true},
+        {{"share", "share", quantity::share},
+         [all_ns = of.wall_ns](const auto& line) { return share_of(line.row.total_ns, all_ns); },
+         true},
+        {{"median_ns", "median", quantity::time_ns, 1}, of_step(&breakdown_row::median_ns), true},
+        {{"min_ns", "min", quantity::time_ns, 2}, of_step(&breakdown_row::min_ns), true},
+        {{"max_ns", "max", quantity::time_ns, 2}, of_step(&breakdown_row::max_ns), true},
+        {{"overlapped_ns", "", quantity::time_ns}, [](const auto& line) { return line.row.overlapped_ns; }, true},
+        {{"", overlaps ? "beside" : "", quantity::time_ns, 1},
+         [mean](const auto& line) { return blank_unless(line.row.overlapped_ns != 0, mean(line.row.overlapped_ns)); },
+         true},
+        {{"ran_share", "", quantity::share}, share_of_thread(&thread_shares::ran)},
+        {{"waited_share", "", quantity::share}, share_of_thread(&thread_shares::waited)},
+        {{"blocked_share", "", quantity::share}, share_of_thread(&thread_shares::blocked)},
+        {{"blocked_in", ""}, [](const auto& line) { return text_or_none(line.row.did.blocked_in); }}};
+}
+
 // The rows that people see: each use of time with its largest parts.
 class breakdown_rows {
 public:
     breakdown_rows(const named_breakdown& from, const shown_limits& limits)
-        : of_(from.of), from_(from), limits_(limits) {}
-
-    // Of one row, as programs get it.
-    static table_row line(const named_breakdown& from, std::size_t index, std::string text) {
-        const breakdown_row& row = from.of.rows[index];
-        const bool is_idle = row.use == time_use::idle;
-        const std::string& call = from.calls[index];
-        return {std::string(to_string(row.use)),
-                is_idle ? table_cell(std::string(to_string(row.cause))) : table_cell(),
-                call.empty() ? table_cell() : table_cell(call),
-                row.part,
-                std::move(text),
-                row.total_ns,
-                mean_of(row.total_ns, from.of),
-                share_of(row.total_ns, from.of.wall_ns),
-                row.median_ns,
-                row.min_ns,
-                row.max_ns,
-                row.overlapped_ns,
-                row.overlapped_ns == 0 ? blank_cell() : table_cell(mean_of(row.overlapped_ns, from.of)),
-                share_or_none(row.did, row.did.ran),
-                share_or_none(row.did, row.did.waited),
-                share_or_none(row.did, row.did.blocked),
-                row.did.blocked_in.empty() ? table_cell() : table_cell(row.did.blocked_in)};
-    }
+        : of_(from.of), from_(from), limits_(limits), columns_(breakdown_columns(from.of)) {}
 
     shown_rows run() {
         for (const time_use use : {time_use::compute, time_use::communication, time_use::copy}) add_group(use);
         add_idle();
         add_threads();
-        out_.sums.push_back(sum_row("all", of_.wall_ns, 0, of_.has_steps));
+        out_.sums.push_back(sums_of(columns_, {.row = {.total_ns = of_.wall_ns,
+                                                       .median_ns = of_.step_median_ns,
+                                                       .min_ns = of_.step_min_ns,
+                                                       .max_ns = of_.step_max_ns},
+                                               .text = "all",
+                                               .has_spread = of_.has_steps}));
         add_slow_steps();
         return std::move(out_);
     }
 
 private:
-    table_row sum_row(std::string text, std::int64_t total_ns, std::int64_t overlapped_ns,
-                      bool has_spread = false) const {
-        const auto of_step = [&](auto value) { return has_spread ? table_cell(value) : blank_cell(); };
-        return {table_cell(),
-                table_cell(),
-                table_cell(),
-                table_cell(),
-                std::move(text),
-                total_ns,
-                mean_of(total_ns, of_),
-                share_of(total_ns, of_.wall_ns),
-                of_step(of_.step_median_ns),
-                of_step(of_.step_min_ns),
-                of_step(of_.step_max_ns),
-                overlapped_ns,
-                overlapped_ns == 0 ? blank_cell() : table_cell(mean_of(overlapped_ns, of_)),
-                table_cell(),
-                table_cell(),
-                table_cell(),
-                table_cell()};
-    }
-
     // The largest rows, and one that stands for the others. REQUIRES: they are sorted.
     void add_rows(const std::vector<std::size_t>& rows, std::string_view indent) {
         const std::size_t most = limits_.rows == SIZE_MAX ? rows.size() : most_in_a_group;
         const std::size_t shown = rows.size() <= most + 1 ? rows.size() : most;
         for (std::size_t i = 0; i < shown; ++i) {
-            out_.rows.push_back(line(from_, rows[i], std::string(indent) + from_.texts[rows[i]]));
+            out_.rows.push_back(cells_of(columns_, from_.line(rows[i], std::string(indent) + from_.texts[rows[i]])));
         }
         if (shown == rows.size()) return;
         add_sum(fmt::format("{}… {} more", indent, rows.size() - shown), std::span(rows).subspan(shown));
@@ -145,13 +142,12 @@ private:
     }
 
     void add_sum(std::string text, std::span<const std::size_t> rows) {
-        std::int64_t total_ns = 0;
-        std::int64_t overlapped_ns = 0;
+        breakdown_line sum{.text = std::move(text), .has_spread = false};
         for (const std::size_t row : rows) {
-            total_ns += of_.rows[row].total_ns;
-            overlapped_ns += of_.rows[row].overlapped_ns;
+            sum.row.total_ns += of_.rows[row].total_ns;
+            sum.row.overlapped_ns += of_.rows[row].overlapped_ns;
         }
-        out_.rows.push_back(sum_row(std::move(text), total_ns, overlapped_ns));
+        out_.rows.push_back(sums_of(columns_, sum));
     }
 
     void add_group(time_use use) {
@@ -204,33 +200,16 @@ private:
     const step_breakdown& of_;
     const named_breakdown& from_;
     const shown_limits& limits_;
+    report_columns<breakdown_line> columns_;
     shown_rows out_;
 };
 
 // Without rows.
 table empty_breakdown(const step_breakdown& of) {
-    table out;
-    out.report = "breakdown";
-    out.heading = of.has_steps ? "Where a step's time goes" : "Where the recorded time goes";
+    table out = make_table("breakdown", of.has_steps ? "Where a step's time goes" : "Where the recorded time goes",
+                           breakdown_columns(of));
     if (of.devices > 1) out.heading += fmt::format(", on {} GPUs together", of.devices);
-    out.columns = {{"use", ""},
-                   {"cause", ""},
-                   {"call", ""},
-                   {"part", ""},
-                   {"", "time"},
-                   {"total_ns", "", quantity::time_ns},
-                   {"mean_ns", "mean", quantity::time_ns},
-                   {"share", "share", quantity::share},
-                   {"median_ns", "median", quantity::time_ns, 1},
-                   {"min_ns", "min", quantity::time_ns, 2},
-                   {"max_ns", "max", quantity::time_ns, 2},
-                   {"overlapped_ns", "", quantity::time_ns},
-                   {"", "beside", quantity::time_ns, 1},
-                   {"ran_share", "", quantity::share},
-                   {"waited_share", "", quantity::share},
-                   {"blocked_share", "", quantity::share},
-                   {"blocked_in", ""}};
-    out.unit_ns = static_cast<std::int64_t>(mean_of(of.wall_ns, of));
+    out.unit_ns = static_cast<std::int64_t>(mean_over(of.wall_ns, of.steps));
     out.totals = {{"has_steps", of.has_steps},
                   {"by_gpu", of.by_gpu},
                   {"steps", of.steps},
@@ -251,20 +230,22 @@ table empty_breakdown(const step_breakdown& of) {
     return out;
 }
 
-table_row idle_row(const breakdown_row& row, const step_breakdown& of, std::int64_t idle_ns,
-                   const report_input& input) {
-    const std::string call = call_text(row, input.call_name);
-    return {std::string(to_string(group_of(row.cause))),
-            std::string(to_string(row.cause)),
-            call.empty() ? table_cell() : table_cell(call),
-            row.part.empty() ? table_cell() : table_cell(row.part),
-            row.total_ns,
-            mean_of(row.total_ns, of),
-            share_of(row.total_ns, idle_ns),
-            row.pieces,
-            share_of(row.total_ns, static_cast<std::int64_t>(row.pieces)),
-            row.longest_ns,
-            share_of(row.after_wait_ns, row.total_ns)};
+report_columns<breakdown_row> idle_columns(const step_breakdown& of, const report_input& input) {
+    const auto mean = [steps = of.steps](const breakdown_row& row) { return mean_over(row.total_ns, steps); };
+    return {{{"group", "group", quantity::text, 1}, [](const auto& row) { return to_string(group_of(row.cause)); }},
+            {{"cause", "cause"}, [](const auto& row) { return to_string(row.cause); }},
+            {{"call", "call"}, [&](const auto& row) { return text_or_none(call_text(row, input.call_name)); }},
+            {{"place", "place"}, text_or_none(&breakdown_row::part)},
+            {{"total_ns", "", quantity::time_ns}, &breakdown_row::total_ns},
+            {{"mean_ns", of.has_steps && input.step == nullptr ? "a step" : "time", quantity::time_ns}, mean},
+            {{"share", "share", quantity::share},
+             [idle_ns = of.total_of(time_use::idle)](const auto& row) { return share_of(row.total_ns, idle_ns); }},
+            {{"pieces", "gaps", quantity::count}, &breakdown_row::pieces},
+            {{"piece_mean_ns", "gap", quantity::time_ns, 2},
+             [](const auto& row) { return share_of(row.total_ns, static_cast<std::int64_t>(row.pieces)); }},
+            {{"longest_ns", "longest", quantity::time_ns, 3}, &breakdown_row::longest_ns},
+            {{"after_wait_share", "after wait", quantity::share, 1},
+             share_of(&breakdown_row::after_wait_ns, &breakdown_row::total_ns)}};
 }
 
 // One statistic in all tables of a step, the mean.
@@ -293,45 +274,28 @@ table breakdown_report(const report_input& input) {
     }
     const auto from = std::make_shared<const named_breakdown>(named(std::move(*of), input));
     table out = empty_breakdown(from->of);
-    for (std::size_t i = 0; i < from->of.rows.size(); ++i) out.rows.push_back(breakdown_rows::line(*from, i, {}));
-    const bool overlaps = std::any_of(from->of.rows.begin(), from->of.rows.end(),
-                                      [](const breakdown_row& row) { return row.overlapped_ns != 0; });
-    if (!overlaps)
-        std::find_if(out.columns.begin(), out.columns.end(), [](const table_column& each) {
-            return each.title == "beside";
-        })->title.clear();
+    const report_columns<breakdown_line> columns = breakdown_columns(from->of);
+    for (std::size_t i = 0; i < from->of.rows.size(); ++i) out.rows.push_back(cells_of(columns, from->line(i, {})));
     if (input.step != nullptr) make_breakdown_of_step(out, *input.step);
     out.shorten = [from](const table&, const shown_limits& limits) { return breakdown_rows(*from, limits).run(); };
     return out;
 }
 
 table idle_report(const report_input& input) {
-    table out{"idle", "Why the GPU was idle", {}, {}, {}};
-    out.columns = {{"group", "group", quantity::text, 1},
-                   {"cause", "cause"},
-                   {"call", "call"},
-                   {"place", "place"},
-                   {"total_ns", "", quantity::time_ns},
-                   {"mean_ns", "a step", quantity::time_ns},
-                   {"share", "share", quantity::share},
-                   {"pieces", "gaps", quantity::count},
-                   {"piece_mean_ns", "gap", quantity::time_ns, 2},
-                   {"longest_ns", "longest", quantity::time_ns, 3},
-                   {"after_wait_share", "after wait", quantity::share, 1}};
     const std::optional<step_breakdown> of = made(input);
+    const report_columns<breakdown_row> columns = idle_columns(of.value_or(step_breakdown()), input);
+    table out = make_table("idle", "Why the GPU was idle", columns);
     if (!of) {
         out.instead = no_step_time(input);
         return out;
     }
-    if (!of->has_steps) out.columns[5].title = "time";
     const std::int64_t idle_ns = of->total_of(time_use::idle);
     for (const breakdown_row& row : of->rows) {
-        if (row.use == time_use::idle) out.rows.push_back(idle_row(row, *of, idle_ns, input));
+        if (row.use == time_use::idle) out.rows.push_back(cells_of(columns, row));
     }
     out.totals = {{"steps", of->steps}, {"devices", of->devices}, {"wall_ns", of->wall_ns}, {"idle_ns", idle_ns}};
-    out.unit_ns = static_cast<std::int64_t>(mean_of(idle_ns, *of));
+    out.unit_ns = static_cast<std::int64_t>(mean_over(idle_ns, of->steps));
     if (input.step != nullptr) {
-        out.columns[5].title = "time";
         make_breakdown_of_step(out, *input.step);
         divide_count(out, "pieces", *input.step);
     }

@@ -12,6 +12,7 @@
 #include "analysis/projection/xla_names.hpp"
 #include "report/makers.hpp"
 #include "report/projected_timeline.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 namespace {
@@ -23,7 +24,7 @@ struct compiled {
     std::array<std::int64_t, 3> work_ns{};  // of host_ns, by compilation_work
     std::int64_t longest_ns = 0;            // on the host, of one range
     std::int64_t gpu_ns = 0;
-    std::int64_t first_ns = INT64_MAX;
+    std::int64_t first_ns = INT64_MAX;  // so that a sum has none
 };
 
 class compilation_meter {
@@ -118,35 +119,34 @@ table compilation_report(const report_input& input) {
     const bool has_stages = std::any_of(rows.begin(), rows.end(),
                                         [](const compiled& row) { return row.work_ns != decltype(row.work_ns){}; });
     const bool has_gpu = std::any_of(rows.begin(), rows.end(), [](const compiled& row) { return row.gpu_ns != 0; });
-    const auto time = [](std::string key, std::string title) {
-        return table_column{std::move(key), std::move(title), quantity::time_ns};
-    };
-    table out{"compilation", "Host time by what is compiled", {}, {}, {}};
-    out.columns = {{"compiled", "compiled"},
-                   {"count", "count", quantity::count},
-                   time("host_ns", "host"),
-                   time("tracing_ns", has_stages ? "tracing" : ""),
-                   time("lowering_ns", has_stages ? "lowering" : ""),
-                   time("compiling_ns", has_stages ? "compiling" : ""),
-                   time("longest_ns", "longest"),
-                   time("gpu_ns", has_gpu ? "GPU" : ""),
-                   time("first_after_ns", "first after")};
     const std::int64_t begin_ns = (input.selected != nullptr ? input.selected->recorded() : input.data).start_ns;
-    compiled all{.name = "all"};
-    const auto cells_of = [](const compiled& row, table_cell first) {
-        return table_row{row.name,       row.count,      row.host_ns, row.work_ns[0],  row.work_ns[1],
-                         row.work_ns[2], row.longest_ns, row.gpu_ns,  std::move(first)};
+    const auto work = [&](const char* key, const char* title, compilation_work kind) {
+        return report_column<compiled>{
+            {key, has_stages ? title : "", quantity::time_ns},
+            [place = static_cast<std::size_t>(kind)](const compiled& row) { return row.work_ns[place]; }};
     };
+    const report_columns<compiled> columns = {
+        {{"compiled", "compiled"}, &compiled::name},
+        {{"count", "count", quantity::count}, &compiled::count},
+        {{"host_ns", "host", quantity::time_ns}, &compiled::host_ns},
+        work("tracing_ns", "tracing", compilation_work::tracing),
+        work("lowering_ns", "lowering", compilation_work::lowering),
+        work("compiling_ns", "compiling", compilation_work::compiling),
+        {{"longest_ns", "longest", quantity::time_ns}, &compiled::longest_ns},
+        {{"gpu_ns", has_gpu ? "GPU" : "", quantity::time_ns}, &compiled::gpu_ns},
+        {{"first_after_ns", "first after", quantity::time_ns},
+         [begin_ns](const compiled& row) { return none_unless(row.first_ns != INT64_MAX, row.first_ns - begin_ns); }}};
+    compiled all{.name = "all"};
     for (const compiled& row : rows) {
-        out.rows.push_back(cells_of(row, row.first_ns - begin_ns));
         all.count += row.count;
         all.host_ns += row.host_ns;
         for (std::size_t i = 0; i < row.work_ns.size(); ++i) all.work_ns[i] += row.work_ns[i];
         all.longest_ns = std::max(all.longest_ns, row.longest_ns);
         all.gpu_ns += row.gpu_ns;
     }
+    table out = make_table("compilation", "Host time by what is compiled", columns, rows);
     out.unit_ns = all.host_ns;
-    if (rows.size() > 1) out.sums.push_back(cells_of(all, {}));
+    if (rows.size() > 1) out.sums.push_back(cells_of(columns, all));
     if (rows.empty()) out.instead = "no compilation was recorded";
     return out;
 }

@@ -14,24 +14,37 @@
 namespace prof {
 
 table counters_report(const report_input& input) {
-    table out{"counters", "Counters of the program", {}, {}, {}};
-    const auto number = [](const std::string& name) { return table_column{name, name, quantity::number}; };
-    out.columns = {text_column("Counter"), count_column("Values"), number("First"), number("Avg"),
-                   number("Min"),          number("Max"),          number("Last")};
+    struct counted {
+        std::string name;
+        std::vector<double> values;
+    };
+    const auto number = [](const char* name, auto cell) {
+        return report_column<counted>{{name, name, quantity::number},
+                                      [cell](const counted& counter) { return cell(counter.values); }};
+    };
+    const report_columns<counted> columns = {
+        {text_column("Counter"), &counted::name},
+        {count_column("Values"), [](const counted& counter) { return counter.values.size(); }},
+        number("First", [](const auto& values) { return values.front(); }),
+        number("Avg",
+               [](const auto& values) {
+                   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+               }),
+        number("Min", [](const auto& values) { return *std::min_element(values.begin(), values.end()); }),
+        number("Max", [](const auto& values) { return *std::max_element(values.begin(), values.end()); }),
+        number("Last", [](const auto& values) { return values.back(); })};
+    std::vector<counted> rows;
     std::uint64_t without_number = 0;
     for (const timeline_series& counter : input.data.series) {
         if (counter.source != series_source::counter) continue;
-        std::vector<double> values;
-        values.reserve(counter.samples.size());
+        counted row{counter.name, {}};
         for (const series_sample& sample : counter.samples) {
-            if (std::isfinite(sample.value)) values.push_back(sample.value);
+            if (std::isfinite(sample.value)) row.values.push_back(sample.value);
         }
-        without_number += counter.samples.size() - values.size();
-        if (values.empty()) continue;
-        const auto [least, largest] = std::minmax_element(values.begin(), values.end());
-        const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-        out.rows.push_back({counter.name, values.size(), values.front(), mean, *least, *largest, values.back()});
+        without_number += counter.samples.size() - row.values.size();
+        if (!row.values.empty()) rows.push_back(std::move(row));
     }
+    table out = make_table("counters", "Counters of the program", columns, rows);
     if (without_number != 0) {
         out.notes.push_back(std::to_string(without_number) + " values that are NaN or infinite are left out");
     }

@@ -23,9 +23,18 @@ bool is_open_at_the_end(const timeline& data, const timeline_range& range) noexc
     return range.open_at_end && range.takes_part() && range.end_ns >= data.windows.back().end_ns;
 }
 
-class death_rows {
+// Something that had not ended.
+struct unfinished {
+    const char* what;
+    std::optional<std::uint32_t> tid;  // none: not known
+    std::string thread, path, kernel;
+    std::uint64_t count;
+    std::int64_t before_end_ns;
+};
+
+class unfinished_things {
 public:
-    explicit death_rows(const report_input& input)
+    explicit unfinished_things(const report_input& input)
         : input_(input),
           data_(input.data),
           made_(input.att == nullptr ? std::optional(attribute(input.data, input.projected.attribution))
@@ -33,15 +42,22 @@ public:
           att_(made_ ? *made_ : *input.att),
           segment_of_(input.data) {}
 
-    void add_open_ranges(table& out) {
+    std::vector<unfinished> take() {
+        add_open_ranges();
+        add_unfinished_launches();
+        return std::move(out_);
+    }
+
+private:
+    void add_open_ranges() {
         for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
             if (!is_open_at_the_end(data_, range) || att_.hidden.contains(range)) continue;
-            add(out, "open range", range.thread, path_of(i), {}, 1, range.start_ns);
+            add("open range", range.thread, path_of(i), {}, 1, range.start_ns);
         }
     }
 
-    void add_unfinished_launches(table& out) {
+    void add_unfinished_launches() {
         struct group {
             std::uint64_t count = 0;
             std::int64_t first_ns = 0;
@@ -57,11 +73,10 @@ public:
         }
         for (const auto& [key, of] : groups) {
             const auto& [thread, path, kernel] = key;
-            add(out, "unfinished launch", thread, path, kernels.text(kernel), of.count, of.first_ns);
+            add("unfinished launch", thread, path, kernels.text(kernel), of.count, of.first_ns);
         }
     }
 
-private:
     // As gpu-projection has it, but that digits are not folded.
     std::string path_of(std::uint32_t range) {
         std::vector<std::uint32_t> unknown;
@@ -77,12 +92,12 @@ private:
         return path;
     }
 
-    void add(table& out, const char* what, std::uint32_t thread, const std::string& path, const std::string& kernel,
-             std::uint64_t count, std::int64_t since_ns) const {
-        const bool is_known = thread < data_.threads.size();
-        out.rows.push_back({std::string(what), is_known ? table_cell(data_.threads[thread].tid) : table_cell(),
-                            is_known ? data_.threads[thread].name : std::string(), path, kernel, count,
-                            data_.end_ns - since_ns});
+    void add(const char* what, std::uint32_t index, const std::string& path, const std::string& kernel,
+             std::uint64_t count, std::int64_t since_ns) {
+        const timeline_thread* const thread = index < data_.threads.size() ? &data_.threads[index] : nullptr;
+        out_.push_back({what, thread == nullptr ? std::nullopt : std::optional(thread->tid),
+                        thread == nullptr ? std::string() : thread->name, path, kernel, count,
+                        data_.end_ns - since_ns});
     }
 
     const report_input& input_;
@@ -92,22 +107,22 @@ private:
     path_segments segment_of_;
     text_budget texts_;
     std::unordered_map<std::uint32_t, std::string> paths_;  // by range
+    std::vector<unfinished> out_;
 };
 
 }  // namespace
 
 table death_report(const report_input& input) {
-    table out{"death", "How it ended: " + how_it_ended(input.data), {}, {}, {}};
-    out.columns = {{"what", "What", quantity::text},
-                   {"tid", "TID", quantity::identity, 2},
-                   {"thread", "Thread", quantity::text, 1},
-                   {"range", "Range", quantity::text},
-                   {"kernel", "Kernel", quantity::text},
-                   {"count", "Count", quantity::count},
-                   {"before_end_ns", "Before end", quantity::time_ns}};
-    death_rows rows(input);
-    rows.add_open_ranges(out);
-    rows.add_unfinished_launches(out);
+    const report_columns<unfinished> columns = {
+        {{"what", "What"}, &unfinished::what},
+        {{"tid", "TID", quantity::identity, 2}, &unfinished::tid},
+        {{"thread", "Thread", quantity::text, 1}, &unfinished::thread},
+        {{"range", "Range"}, &unfinished::path},
+        {{"kernel", "Kernel"}, &unfinished::kernel},
+        {{"count", "Count", quantity::count}, &unfinished::count},
+        {{"before_end_ns", "Before end", quantity::time_ns}, &unfinished::before_end_ns}};
+    table out =
+        make_table("death", "How it ended: " + how_it_ended(input.data), columns, unfinished_things(input).take());
     out.totals = {{"ended", how_it_ended(input.data)},
                   {"launches_without_completion", input.data.quality.launches_without_completion}};
     return out;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -15,57 +17,46 @@
 #include "report/capture_diagnosis.hpp"
 #include "report/makers.hpp"
 #include "report/memory_answer.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::size_t most_path_rows = 12;  // for people
 
-struct path_rows {
-    std::vector<path_share> shares;
-    std::int64_t path_ns = 0;
-    std::uint64_t steps = 1;
+report_columns<path_share> path_columns(const diagnosis& of) {
+    const auto part_of = [](std::int64_t part_ns, auto whole) {
+        return static_cast<double>(part_ns) / static_cast<double>(std::max<decltype(whole)>(whole, 1));
+    };
+    return {{{"kind", "on the path"}, &path_share::kind},
+            {{"where", "where"}, &path_share::where},
+            {{"module", of.path_has_modules ? "module" : ""}, &path_share::module},
+            {{"mean_ns", of.has_steps ? "time" : "mean", quantity::time_ns},
+             [part_of, steps = of.steps](const auto& share) { return part_of(share.total_ns, steps); }},
+            {{"share", of.has_steps ? "% of step" : "share", quantity::share},
+             [part_of, path_ns = of.path_ns](const auto& share) { return part_of(share.total_ns, path_ns); }}};
+}
 
-    table_row row(std::string kind, std::string where, std::string module, std::int64_t total_ns) const {
-        return {std::move(kind), std::move(where), std::move(module),
-                static_cast<double>(total_ns) / static_cast<double>(std::max<std::uint64_t>(steps, 1)),
-                static_cast<double>(total_ns) / static_cast<double>(std::max<std::int64_t>(path_ns, 1))};
-    }
-    table_row row(const path_share& share) const { return row(share.kind, share.where, share.module, share.total_ns); }
-
-    // The dearest, and all others as one.
-    shown_rows shown(std::size_t most) const {
-        shown_rows out;
-        const std::size_t count = std::min(most, shares.size());
-        for (std::size_t i = 0; i < count; ++i) out.rows.push_back(row(shares[i]));
-        std::int64_t left_ns = 0;
-        for (std::size_t i = count; i < shares.size(); ++i) left_ns += shares[i].total_ns;
-        if (left_ns > 0) out.rows.push_back(row(fmt::format("… {} more", shares.size() - count), "", "", left_ns));
-        out.sums.push_back(row("all", "", "", path_ns));
-        return out;
-    }
-};
+// The dearest, and all others as one.
+shown_rows dearest_of_path(const diagnosis& of, std::size_t most) {
+    const report_columns<path_share> columns = path_columns(of);
+    const std::size_t count = std::min(most, of.path.size());
+    shown_rows out{.rows = rows_of(columns, std::span(of.path).first(count))};
+    path_share others{.kind = fmt::format("… {} more", of.path.size() - count)};
+    for (std::size_t i = count; i < of.path.size(); ++i) others.total_ns += of.path[i].total_ns;
+    if (others.total_ns > 0) out.rows.push_back(cells_of(columns, others));
+    out.sums.push_back(cells_of(columns, {.kind = "all", .total_ns = of.path_ns}));
+    return out;
+}
 
 table path_table(const diagnosis& of) {
-    const auto from = std::make_shared<const path_rows>(path_rows{of.path, of.path_ns, of.steps});
-    table out;
-    out.report = "critical_path";
-    out.heading = of.has_steps ? "Critical path of a step" : "Critical path";
+    table out = make_table("critical_path", of.has_steps ? "Critical path of a step" : "Critical path",
+                           path_columns(of), of.path);
     out.shows_if_empty = false;
-    out.columns = {{"kind", "on the path"},
-                   {"where", "where"},
-                   {"module", of.path_has_modules ? "module" : ""},
-                   {"mean_ns", "mean", quantity::time_ns},
-                   {"share", "share", quantity::share}};
-    if (of.has_steps) {
-        out.step_ns = of.step_ns;
-        out.columns[3].title = "time";
-        out.columns[4].title = "% of step";
-    }
-    for (const path_share& share : of.path) out.rows.push_back(from->row(share));
+    if (of.has_steps) out.step_ns = of.step_ns;
     if (!of.no_modules.empty()) out.notes.push_back(of.no_modules);
-    out.shorten = [from](const table&, const shown_limits& limits) {
-        return from->shown(std::min(limits.rows, most_path_rows));
+    out.shorten = [from = std::make_shared<const diagnosis>(of)](const table&, const shown_limits& limits) {
+        return dearest_of_path(*from, std::min(limits.rows, most_path_rows));
     };
     return out;
 }
@@ -95,24 +86,21 @@ findings_block findings_of(const report_input& input) {
 }  // namespace
 
 table findings_table(const diagnosis& of) {
-    table out;
-    out.report = "diagnose";
-    out.heading = "Findings";
-    out.columns = {{"rule", ""},
-                   {"finding", ""},
-                   {"gain_ns", "", quantity::time_ns},
-                   {"gain_share", "", quantity::share},
-                   {"cost_ns", "", quantity::time_ns},
-                   {"steps", "", quantity::count},
-                   {"confidence", ""},
-                   {"modules", ""},
-                   {"bound", ""},
-                   {"advice", ""}};
-    for (const finding& found : of.findings) {
-        out.rows.push_back({found.rule, found.title, of.per_step(found.gain_ns), of.share_of(found.gain_ns),
-                            of.per_step(found.cost_ns), found.steps, std::string(to_string(found.trust)), found.modules,
-                            found.bound, found.advice});
-    }
+    const auto per_step = [&](std::int64_t finding::*total_ns) {
+        return [&of, total_ns](const finding& found) { return of.per_step(found.*total_ns); };
+    };
+    const report_columns<finding> columns = {
+        {{"rule", ""}, &finding::rule},
+        {{"finding", ""}, &finding::title},
+        {{"gain_ns", "", quantity::time_ns}, per_step(&finding::gain_ns)},
+        {{"gain_share", "", quantity::share}, [&](const auto& found) { return of.share_of(found.gain_ns); }},
+        {{"cost_ns", "", quantity::time_ns}, per_step(&finding::cost_ns)},
+        {{"steps", "", quantity::count}, &finding::steps},
+        {{"confidence", ""}, [](const auto& found) { return to_string(found.trust); }},
+        {{"modules", ""}, &finding::modules},
+        {{"bound", ""}, &finding::bound},
+        {{"advice", ""}, &finding::advice}};
+    table out = make_table("diagnose", "Findings", columns, of.findings);
     out.totals = {{"steps", of.steps},
                   {"warm_up", of.warm_up},
                   {"step_ns", of.step_ns},
@@ -130,32 +118,37 @@ table findings_table(const diagnosis& of) {
 
 table places_table(const findings_block& block) {
     const diagnosis& of = block.found;
-    table out;
-    out.report = "diagnose_places";
-    out.heading = "Places of the findings";
-    out.columns = {{"finding", "", quantity::identity},  // from 1 on, in the order of the findings
-                   {"rule", ""},
-                   {"place", ""},
-                   {"cost_ns", "", quantity::time_ns},
-                   {"count", "", quantity::number},
-                   {"longest_ns", "", quantity::time_ns},
-                   {"longest_at_ns", "", quantity::moment_ns},
-                   {"line", ""},
-                   {"code", ""},
-                   {"ran_share", "", quantity::share},
-                   {"waited_share", "", quantity::share},
-                   {"blocked_share", "", quantity::share},
-                   {"blocked_in", ""}};
-    const auto share = [](const thread_shares& did, double value) {
-        return did.is_known() ? table_cell(value) : table_cell();
+    struct place {
+        std::size_t number;  // of the finding, from 1 on
+        const finding& found;
+        const finding_part& part;
     };
+    const auto text = [](std::string finding_part::*member) {
+        return [member](const place& row) { return text_or_none(row.part.*member); };
+    };
+    const auto share = [](double thread_shares::*member) {
+        return [member](const place& row) { return none_unless(row.part.did.is_known(), row.part.did.*member); };
+    };
+    const report_columns<place> columns = {
+        {{"finding", "", quantity::identity}, &place::number},
+        {{"rule", ""}, [](const auto& row) { return row.found.rule; }},
+        {{"place", ""}, [](const auto& row) { return row.part.what; }},
+        {{"cost_ns", "", quantity::time_ns}, [&](const auto& row) { return of.per_step(row.part.cost_ns); }},
+        {{"count", "", quantity::number},
+         [&](const auto& row) { return of.per_step(static_cast<std::int64_t>(row.part.count)); }},
+        {{"longest_ns", "", quantity::time_ns}, [](const auto& row) { return row.part.longest_ns; }},
+        {{"longest_at_ns", "", quantity::moment_ns},
+         [&](const auto& row) { return row.part.longest_at_ns - block.begin_ns; }},
+        {{"line", ""}, text(&finding_part::line)},
+        {{"code", ""}, text(&finding_part::code)},
+        {{"ran_share", "", quantity::share}, share(&thread_shares::ran)},
+        {{"waited_share", "", quantity::share}, share(&thread_shares::waited)},
+        {{"blocked_share", "", quantity::share}, share(&thread_shares::blocked)},
+        {{"blocked_in", ""}, [](const auto& row) { return text_or_none(row.part.did.blocked_in); }}};
+    table out = make_table("diagnose_places", "Places of the findings", columns);
     for (std::size_t i = 0; i < of.findings.size(); ++i) {
         for (const finding_part& part : of.findings[i].parts) {
-            out.rows.push_back({i + 1, of.findings[i].rule, part.what, of.per_step(part.cost_ns),
-                                of.per_step(static_cast<std::int64_t>(part.count)), part.longest_ns,
-                                part.longest_at_ns - block.begin_ns, text_or_none(part.line), text_or_none(part.code),
-                                share(part.did, part.did.ran), share(part.did, part.did.waited),
-                                share(part.did, part.did.blocked), text_or_none(part.did.blocked_in)});
+            out.rows.push_back(cells_of(columns, {i + 1, of.findings[i], part}));
         }
     }
     return out;
@@ -163,30 +156,28 @@ table places_table(const findings_block& block) {
 
 table lines_table(const findings_block& block) {
     const diagnosis& of = block.found;
-    table out;
-    out.report = "lines";
-    out.heading = of.has_steps ? "The host's time in a step, by line of the program" : "The host's time, by line";
-    out.columns = {{"line", "line"},
-                   {"cause", "cause"},
-                   {"cost_ns", "time", quantity::time_ns},
-                   {"share", "share", quantity::share},
-                   {"count", "times", quantity::number, 1},
-                   {"steps", "steps", quantity::count, 4},
-                   {"longest_ns", "longest", quantity::time_ns, 3},
-                   {"longest_at_ns", "", quantity::moment_ns},
-                   {"gain_ns", "gain", quantity::time_ns},
-                   {"code", "code", quantity::text, 2},
-                   {"stack", ""}};
+    const report_columns<line_cost> columns = {
+        {{"line", "line"}, [](const auto& row) { return row.line.empty() ? "(not known)" : row.line; }},
+        {{"cause", "cause"}, &line_cost::cause},
+        {{"cost_ns", "time", quantity::time_ns}, [&](const auto& row) { return of.per_step(row.cost_ns); }},
+        {{"share", "share", quantity::share}, [&](const auto& row) { return of.share_of(row.cost_ns); }},
+        {{"count", "times", quantity::number, 1},
+         [&](const auto& row) { return of.per_step(static_cast<std::int64_t>(row.count)); }},
+        {{"steps", "steps", quantity::count, 4}, &line_cost::steps},
+        {{"longest_ns", "longest", quantity::time_ns, 3}, &line_cost::longest_ns},
+        {{"longest_at_ns", "", quantity::moment_ns},
+         [&](const auto& row) { return row.longest_at_ns - block.begin_ns; }},
+        {{"gain_ns", "gain", quantity::time_ns},
+         [&](const auto& row) { return none_unless(row.gain_ns > 0, of.per_step(row.gain_ns)); }},
+        {{"code", "code", quantity::text, 2}, text_or_none(&line_cost::code)},
+        {{"stack", ""}, text_or_none(&line_cost::stack)}};
+    table out = make_table(
+        "lines", of.has_steps ? "The host's time in a step, by line of the program" : "The host's time, by line",
+        columns, of.lines);
     std::int64_t known_ns = 0, all_ns = 0;
-    for (const line_cost& each : of.lines) {
-        all_ns += each.cost_ns;
-        if (!each.line.empty()) known_ns += each.cost_ns;
-        out.rows.push_back({each.line.empty() ? std::string("(not known)") : each.line, each.cause,
-                            of.per_step(each.cost_ns), of.share_of(each.cost_ns),
-                            of.per_step(static_cast<std::int64_t>(each.count)), each.steps, each.longest_ns,
-                            each.longest_at_ns - block.begin_ns,
-                            each.gain_ns > 0 ? table_cell(of.per_step(each.gain_ns)) : table_cell(),
-                            text_or_none(each.code), text_or_none(each.stack)});
+    for (const line_cost& row : of.lines) {
+        all_ns += row.cost_ns;
+        if (!row.line.empty()) known_ns += row.cost_ns;
     }
     if (!of.no_lines.empty()) out.notes.push_back(of.no_lines);
     if (of.stacks_left_out != 0) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/statistics.hpp"
-#include "report/table.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 
@@ -23,8 +23,9 @@ struct duration_statistics {
     double stddev_ns = 0;  // of the sample (n − 1)
 };
 
-// Linear; copies the durations once, for the median. REQUIRES: `durations_ns` is not empty.
+// Linear; copies the durations once, for the median. Of none, all is 0.
 inline duration_statistics summarize(const std::vector<std::int64_t>& durations_ns) {
+    if (durations_ns.empty()) return {};
     const auto [shortest, longest] = std::minmax_element(durations_ns.begin(), durations_ns.end());
     return {.instances = durations_ns.size(),
             .total_ns = std::accumulate(durations_ns.begin(), durations_ns.end(), std::int64_t{0}),
@@ -40,27 +41,24 @@ inline double share_of(std::int64_t part_ns, std::int64_t total_ns) noexcept {
     return total_ns == 0 ? 0 : static_cast<double>(part_ns) / static_cast<double>(total_ns);
 }
 
-// The columns of libprof's own tables; add_durations() adds the cells for them. `share`: 0 … 1.
-inline void add_duration_columns(std::vector<table_column>& columns) {
-    columns.insert(columns.end(), {{"share", "%", quantity::share},
-                                   {"instances", "count", quantity::count},
-                                   {"total_ns", "total", quantity::time_ns},
-                                   {"min_ns", "min", quantity::time_ns, 4},
-                                   {"median_ns", "median", quantity::time_ns, 2},
-                                   {"mean_ns", "mean", quantity::time_ns, 1},
-                                   {"max_ns", "max", quantity::time_ns, 3},
-                                   {"stddev_ns", "stddev", quantity::time_ns, 6}});
+// Cells of the share that one member has of another.
+template <typename TRow, typename TBase>
+auto share_of(std::int64_t TRow::*part_ns, std::int64_t TBase::*total_ns) {
+    return [=](const auto& row) { return share_of(row.*part_ns, row.*total_ns); };
 }
 
-inline void add_durations(std::vector<table_cell>& row, double share, const duration_statistics& time) {
-    row.insert(row.end(), {share, time.instances, time.total_ns, time.min_ns, time.median_ns, time.mean_ns, time.max_ns,
-                           time.stddev_ns});
-}
-
-// Beside the columns of add_duration_columns() in a row of sums.
-inline void add_duration_sums(table_row& row, std::uint64_t instances, std::int64_t total_ns) {
-    row.insert(row.end(), {blank_cell(), instances, total_ns});
-    row.insert(row.end(), 5, blank_cell());
+// The columns that libprof's own tables have for the share (0 … 1) and the statistics of a row.
+template <typename TRow>
+report_columns<TRow> duration_columns(double TRow::*share, duration_statistics TRow::*time) {
+    const auto of_time = [time](auto figure) { return [time, figure](const TRow& row) { return row.*time.*figure; }; };
+    return {{{"share", "%", quantity::share}, share},
+            {{"instances", "count", quantity::count}, of_time(&duration_statistics::instances), true},
+            {{"total_ns", "total", quantity::time_ns}, of_time(&duration_statistics::total_ns), true},
+            {{"min_ns", "min", quantity::time_ns, 4}, of_time(&duration_statistics::min_ns)},
+            {{"median_ns", "median", quantity::time_ns, 2}, of_time(&duration_statistics::median_ns)},
+            {{"mean_ns", "mean", quantity::time_ns, 1}, of_time(&duration_statistics::mean_ns)},
+            {{"max_ns", "max", quantity::time_ns, 3}, of_time(&duration_statistics::max_ns)},
+            {{"stddev_ns", "stddev", quantity::time_ns, 6}, of_time(&duration_statistics::stddev_ns)}};
 }
 
 inline double mean_over(std::int64_t total, std::uint64_t count) {

@@ -17,6 +17,7 @@
 #include "report/capture_diagnosis.hpp"
 #include "report/makers.hpp"
 #include "report/projected_timeline.hpp"
+#include "report/report_column.hpp"
 #include "timeline/perf_samples.hpp"
 
 namespace prof {
@@ -49,43 +50,50 @@ struct sampled_ranges {
     std::uint64_t of_others = 0;          // threads that the capture does not have
     std::uint64_t not_meanwhile = 0;      // at times that were not recorded, or not chosen
     std::vector<perf_function> functions{};
-
-    table_row row(const sampled_range& of, std::uint32_t function, std::uint64_t count) const {
-        const perf_function& what = functions[function];
-        return {of.path,
-                what.name,
-                what.file.empty() ? table_cell() : table_cell(what.file),
-                count,
-                static_cast<double>(count) / static_cast<double>(of.samples),
-                of.samples};
-    }
-
-    shown_rows shown(std::size_t most_rows) const {
-        shown_rows out;
-        const std::size_t each = most_rows == SIZE_MAX ? SIZE_MAX : most_functions;
-        std::size_t left = most_rows == SIZE_MAX ? SIZE_MAX : most_ranges;
-        for (const sampled_range& of : ranges) {
-            if (left-- == 0) {
-                out.notes.push_back(
-                    fmt::format("{} more ranges have samples (--rows all)", ranges.size() - most_ranges));
-                break;
-            }
-            const auto found = of.sorted();
-            const std::size_t count = std::min(each, found.size());
-            std::uint64_t rest = of.samples;
-            for (std::size_t i = 0; i < count; ++i) {
-                table_row& made = out.rows.emplace_back(row(of, found[i].first, found[i].second));
-                const std::string& file = functions[found[i].first].file;
-                if (!file.empty()) made[2] = file.substr(file.rfind('/') + 1);  // npos + 1 is 0
-                rest -= found[i].second;
-            }
-            if (count == found.size()) continue;
-            out.rows.push_back({of.path, fmt::format("… {} more", found.size() - count), table_cell(), rest,
-                                static_cast<double>(rest) / static_cast<double>(of.samples), of.samples});
-        }
-        return out;
-    }
 };
+
+struct sampled_function {
+    const sampled_range& range;
+    std::string name, file;
+    std::uint64_t samples;
+};
+
+report_columns<sampled_function> function_columns() {
+    return {{{"range", "range"}, [](const auto& row) { return row.range.path; }},
+            {{"function", "function"}, &sampled_function::name},
+            {{"file", "file", quantity::text, 1}, text_or_none(&sampled_function::file)},
+            {{"samples", "samples", quantity::count}, &sampled_function::samples},
+            {{"share", "share", quantity::share},
+             [](const auto& row) { return static_cast<double>(row.samples) / static_cast<double>(row.range.samples); }},
+            {{"range_samples", "", quantity::count}, [](const auto& row) { return row.range.samples; }}};
+}
+
+// The ranges with the most samples, each with the functions that have most of them.
+shown_rows rows_for_people(const sampled_ranges& from, std::size_t most_rows) {
+    const report_columns<sampled_function> columns = function_columns();
+    const std::size_t most = most_rows == SIZE_MAX ? SIZE_MAX : most_functions;
+    std::size_t left = most_rows == SIZE_MAX ? SIZE_MAX : most_ranges;
+    shown_rows out;
+    for (const sampled_range& range : from.ranges) {
+        if (left-- == 0) {
+            out.notes.push_back(
+                fmt::format("{} more ranges have samples (--rows all)", from.ranges.size() - most_ranges));
+            break;
+        }
+        const auto found = range.sorted();
+        const std::size_t count = std::min(most, found.size());
+        std::uint64_t rest = range.samples;
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto& [name, file] = from.functions[found[i].first];
+            // Without its folder: npos + 1 is 0.
+            out.rows.push_back(cells_of(columns, {range, name, file.substr(file.rfind('/') + 1), found[i].second}));
+            rest -= found[i].second;
+        }
+        if (count == found.size()) continue;
+        out.rows.push_back(cells_of(columns, {range, fmt::format("… {} more", found.size() - count), "", rest}));
+    }
+    return out;
+}
 
 // On the timeline's clock, between the points at which both clocks were read.
 std::int64_t on_timeline(const std::vector<monotonic_point>& points, std::int64_t monotonic_ns) {
@@ -146,13 +154,8 @@ sampled_ranges ranges_of(const timeline& data, const attribution& att, const who
 }  // namespace
 
 table functions_report(const report_input& input) {
-    table out{"functions", "Functions by range, by samples of perf", {}, {}, {}};
-    out.columns = {{"range", "range"},
-                   {"function", "function"},
-                   {"file", "file", quantity::text, 1},
-                   {"samples", "samples", quantity::count},
-                   {"share", "share", quantity::share},
-                   {"range_samples", "", quantity::count}};
+    const report_columns<sampled_function> columns = function_columns();
+    table out = make_table("functions", "Functions by range, by samples of perf", columns);
     out.shows_if_empty = input.samples != nullptr;
     if (input.samples == nullptr) {
         out.instead = "there are no samples (prof report --perf FILE)";
@@ -167,8 +170,11 @@ table functions_report(const report_input& input) {
     const whole_steps steps = find_whole_steps(shown.data(), shown.att(), !shown.step_function().empty());
     const auto from = std::make_shared<const sampled_ranges>(
         ranges_of(shown.data(), shown.att(), steps, whole.monotonic, *input.samples));
-    for (const sampled_range& of : from->ranges) {
-        for (const auto& [function, count] : of.sorted()) out.rows.push_back(from->row(of, function, count));
+    for (const sampled_range& range : from->ranges) {
+        for (const auto& [function, count] : range.sorted()) {
+            const auto& [name, file] = from->functions[function];
+            out.rows.push_back(cells_of(columns, {range, name, file, count}));
+        }
     }
     const std::size_t all = input.samples->samples.size();
     out.totals = {{"samples", all}, {"of_other_threads", from->of_others}, {"not_meanwhile", from->not_meanwhile}};
@@ -187,7 +193,7 @@ table functions_report(const report_input& input) {
     if (out.rows.empty()) out.instead = "no sample is of a thread and a time of this capture";
     out.legend = {{"samples", "samples: each counts for the range in which its thread was, and for those around it."},
                   {"share", "share: of the range's samples."}};
-    out.shorten = [from](const table&, const shown_limits& limits) { return from->shown(limits.rows); };
+    out.shorten = [from](const table&, const shown_limits& limits) { return rows_for_people(*from, limits.rows); };
     return out;
 }
 

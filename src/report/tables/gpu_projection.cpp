@@ -4,9 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include "base/display_text.hpp"
 #include "base/run_both.hpp"
 #include "report/makers.hpp"
+#include "report/report_column.hpp"
 #include "report/tables/no_range_work.hpp"
 #include "report/tables/projection_notes.hpp"
 #include "report/tables/ranges_of_step.hpp"
@@ -43,13 +42,13 @@ table_cell shown_as(table_cell cell, cell_display display) {
 }
 
 // A figure that only ranges have. It is blank in other rows.
-table_cell of_range(const projection_line& of, table_cell cell) {
+table_cell range_cell(const projection_line& of, table_cell cell) {
     return of.row.kind == row_kind::range ? cell : shown_as(std::move(cell), cell_display::blank);
 }
 
 // A figure of the host, which captured ranges do not have.
-table_cell of_host(const projection_line& of, table_cell cell) {
-    return of.row.is_captured ? shown_as(std::move(cell), cell_display::dash) : of_range(of, std::move(cell));
+table_cell host_cell(const projection_line& of, table_cell cell) {
+    return of.row.is_captured ? shown_as(std::move(cell), cell_display::dash) : range_cell(of, std::move(cell));
 }
 
 double per_instance(const projection_line& of, std::int64_t ns) {
@@ -80,201 +79,117 @@ table_cell payload_cell(const projection_line& of) {
     return shown_as(of.row.payload_bytes, of.row.payload_bytes == 0 ? cell_display::blank : cell_display::value);
 }
 
-struct projection_column {
-    std::string_view key{};         // this and the next five are those of table_column
-    std::string_view title{};       // first_title is replaced by the title that the table gives
-    std::string_view host_title{};  // the title in a table of host times, of a capture without GPU work
-    quantity holds = quantity::text;
-    int importance = 0;
-    column_formats formats = column_formats::csv_and_json;
-    table_cell (*cell)(const projection_line&);
-    bool adds_up = false;  // a row that stands for others has it
-    // Set for columns that most programs do not need: tables for people have them if a row of the table uses them.
-    bool (*is_used)(const projection_row&) = nullptr;
+// Without GPU work, people get host times, and no columns and rows of zeros.
+bool is_of_host(const projection& projected) noexcept { return projected.total_ops == 0; }
+
+// Columns for a table of these rows, in the order of every format. A column whose place differs between formats appears
+// twice.
+class projection_columns {
+public:
+    projection_columns(const projection& projected, const std::vector<projection_row>& rows, std::string_view title)
+        : is_of_host_(is_of_host(projected)), rows_(rows), title_(title) {}
+
+    report_columns<projection_line> all() const {
+        report_columns<projection_line> out = names_and_host_times();
+        append(out, gpu_times());
+        append(out, other_figures());
+        return out;
+    }
+
+private:
+    using columns = report_columns<projection_line>;
+
+    // The titles in a table of GPU times, and in one of host times.
+    std::string titled(const char* gpu, const char* host = "") const { return is_of_host_ ? host : gpu; }
+    // Most programs do not need such a column: people have it if a row of the table uses it.
+    template <typename TFigure>
+    std::string titled_if_any(TFigure projection_row::*figure, const char* gpu, const char* host = "") const {
+        const bool is_used = std::any_of(rows_.begin(), rows_.end(), [&](const auto& row) { return row.*figure != 0; });
+        return is_used ? titled(gpu, host) : std::string();
+    }
+
+    // Cells of a figure that all rows have, that only ranges have, and that captured ranges do not have.
+    static auto of_row(auto figure) {
+        return [figure](const projection_line& line) { return table_cell(line.row.*figure); };
+    }
+    static auto of_range(auto figure) {
+        return [figure](const projection_line& line) { return range_cell(line, line.row.*figure); };
+    }
+    static auto of_host(auto figure) {
+        return [figure](const projection_line& line) { return host_cell(line, line.row.*figure); };
+    }
+    static table_cell type(const projection_line& line) { return line.type; }
+    static table_column only_in(const char* key, quantity holds = quantity::text,
+                                column_formats formats = column_formats::json) {
+        return {.key = key, .title = {}, .holds = holds, .formats = formats};
+    }
+
+    columns names_and_host_times() const {
+        using row = projection_row;
+        return {{only_in("type", quantity::text, column_formats::csv), type},
+                {{"path", ""}, of_row(&row::path)},
+                {only_in("type"), type},
+                {only_in("name"), of_row(&row::name)},
+                {{"", std::string(title_)}, name_cell, true},
+                {{"depth", "", quantity::count}, of_row(&row::depth)},
+                {only_in("captured", quantity::flag), of_row(&row::is_captured)},
+                {only_in("observed", quantity::flag), of_row(&row::is_observed)},
+                {{"instances", "count", quantity::count}, of_range(&row::instances), true},
+                {only_in("merged_names", quantity::count), of_row(&row::merged_names)},
+                {{"host_ns", titled("host", "total"), quantity::time_ns}, of_host(&row::host_ns), true},
+                {{"", titled_if_any(&row::host_self_ns, "", "self"), quantity::time_ns, 1},
+                 of_range(&row::host_self_ns),
+                 true},
+                {{"", titled("", "each"), quantity::time_ns, 3},
+                 [](const auto& line) { return range_cell(line, per_instance(line, line.row.host_ns)); }},
+                {{"", titled("", "min"), quantity::time_ns, 2}, of_range(&row::host_min_ns)},
+                {{"", titled("", "median"), quantity::time_ns, 2}, of_range(&row::host_median_ns)},
+                {{"", titled("", "max"), quantity::time_ns, 2}, of_range(&row::host_max_ns)}};
+    }
+
+    columns gpu_times() const {
+        using row = projection_row;
+        return {{{"gpu_sum_ns", titled("GPU"), quantity::time_ns}, of_row(&row::gpu_sum_ns), true},
+                {{"", titled("GPU %"), quantity::share}, gpu_share, true},
+                {{"gpu_self_ns", titled("self"), quantity::time_ns, 2}, of_row(&row::gpu_self_ns), true},
+                {{"", titled("host/each"), quantity::time_ns, 4},
+                 [](const auto& line) { return host_cell(line, per_instance(line, line.row.host_ns)); }},
+                {{"", titled("GPU/each"), quantity::time_ns, 4},
+                 [](const auto& line) { return range_cell(line, per_instance(line, line.row.gpu_sum_ns)); }},
+                {{"gpu_child_ns", "", quantity::time_ns}, of_row(&row::gpu_child_ns)},
+                {{"gpu_busy_ns", titled("busy"), quantity::time_ns, 5}, of_row(&row::gpu_busy_ns)},
+                {{"gpu_span_ns", titled("span"), quantity::time_ns, 6}, of_range(&row::gpu_span_ns)},
+                {{"ops", titled("ops"), quantity::count, 3}, of_row(&row::ops), true},
+                {{"", titled("adopted"), quantity::share, 1}, adopted_share},
+                {{"self_ops", "", quantity::count}, of_row(&row::self_ops)},
+                {{"adopted_ops", "", quantity::count}, of_row(&row::adopted_ops)},
+                {{"adopted_ns", "", quantity::time_ns}, of_row(&row::adopted_ns)},
+                {{"instance_min_ns", titled("min"), quantity::time_ns, 8}, of_range(&row::instance_min_ns)},
+                {{"instance_median_ns", titled("median"), quantity::time_ns, 7}, of_range(&row::instance_median_ns)},
+                {{"instance_max_ns", titled("max"), quantity::time_ns, 8}, of_range(&row::instance_max_ns)},
+                {{"instance_stddev_ns", titled("stddev"), quantity::time_ns, 9}, of_range(&row::instance_stddev_ns)}};
+    }
+
+    columns other_figures() const {
+        using row = projection_row;
+        return {{{"", titled_if_any(&row::wait_ns, "wait", "wait"), quantity::time_ns, 2}, of_row(&row::wait_ns), true},
+                {{"communication_ns", titled_if_any(&row::communication_ns, "comm"), quantity::time_ns, 2},
+                 of_row(&row::communication_ns),
+                 true},
+                {{"wait_ns", "", quantity::time_ns}, of_row(&row::wait_ns)},
+                {{"payload_bytes", titled_if_any(&row::payload_bytes, "bytes", "bytes"), quantity::bytes, 2},
+                 payload_cell,
+                 true},
+                {{"host_self_ns", "", quantity::time_ns}, of_row(&row::host_self_ns)},
+                {{"host_min_ns", titled("host min"), quantity::time_ns, 10}, of_host(&row::host_min_ns)},
+                {{"host_median_ns", titled("host median"), quantity::time_ns, 10}, of_host(&row::host_median_ns)},
+                {{"host_max_ns", titled("host max"), quantity::time_ns, 10}, of_host(&row::host_max_ns)}};
+    }
+
+    bool is_of_host_;
+    const std::vector<projection_row>& rows_;
+    std::string_view title_;
 };
-
-constexpr std::string_view first_title = "range";
-
-bool has_host_self(const projection_row& row) { return row.host_self_ns != 0; }
-bool has_wait(const projection_row& row) { return row.wait_ns != 0; }
-bool has_communication(const projection_row& row) { return row.communication_ns != 0; }
-bool has_payload(const projection_row& row) { return row.payload_bytes != 0; }
-
-// All columns, in the order of every format. A column whose place differs between formats appears twice.
-constexpr auto projection_columns = std::to_array<projection_column>({
-    {.key = "type",
-     .formats = column_formats::csv,
-     .cell = [](const projection_line& of) { return table_cell(std::string(of.type)); }},
-    {.key = "path", .cell = [](const projection_line& of) { return table_cell(of.row.path); }},
-    {.key = "type",
-     .formats = column_formats::json,
-     .cell = [](const projection_line& of) { return table_cell(std::string(of.type)); }},
-    {.key = "name",
-     .formats = column_formats::json,
-     .cell = [](const projection_line& of) { return table_cell(of.row.name); }},
-    {.title = first_title, .host_title = first_title, .cell = name_cell, .adds_up = true},
-    {.key = "depth",
-     .holds = quantity::count,
-     .cell = [](const projection_line& of) { return table_cell(of.row.depth); }},
-    {.key = "captured",
-     .holds = quantity::flag,
-     .formats = column_formats::json,
-     .cell = [](const projection_line& of) { return table_cell(of.row.is_captured); }},
-    {.key = "observed",
-     .holds = quantity::flag,
-     .formats = column_formats::json,
-     .cell = [](const projection_line& of) { return table_cell(of.row.is_observed); }},
-    {.key = "instances",
-     .title = "count",
-     .host_title = "count",
-     .holds = quantity::count,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.instances); },
-     .adds_up = true},
-    {.key = "merged_names",
-     .holds = quantity::count,
-     .formats = column_formats::json,
-     .cell = [](const projection_line& of) { return table_cell(of.row.merged_names); }},
-    {.key = "host_ns",
-     .title = "host",
-     .host_title = "total",
-     .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return of_host(of, of.row.host_ns); },
-     .adds_up = true},
-    {.host_title = "self",
-     .holds = quantity::time_ns,
-     .importance = 1,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.host_self_ns); },
-     .adds_up = true,
-     .is_used = has_host_self},
-    {.host_title = "each",
-     .holds = quantity::time_ns,
-     .importance = 3,
-     .cell = [](const projection_line& of) { return of_range(of, per_instance(of, of.row.host_ns)); }},
-    {.host_title = "min",
-     .holds = quantity::time_ns,
-     .importance = 2,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.host_min_ns); }},
-    {.host_title = "median",
-     .holds = quantity::time_ns,
-     .importance = 2,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.host_median_ns); }},
-    {.host_title = "max",
-     .holds = quantity::time_ns,
-     .importance = 2,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.host_max_ns); }},
-    {.key = "gpu_sum_ns",
-     .title = "GPU",
-     .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_sum_ns); },
-     .adds_up = true},
-    {.title = "GPU %", .holds = quantity::share, .cell = gpu_share, .adds_up = true},
-    {.key = "gpu_self_ns",
-     .title = "self",
-     .holds = quantity::time_ns,
-     .importance = 2,
-     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_self_ns); },
-     .adds_up = true},
-    {.title = "host/each",
-     .holds = quantity::time_ns,
-     .importance = 4,
-     .cell = [](const projection_line& of) { return of_host(of, per_instance(of, of.row.host_ns)); }},
-    {.title = "GPU/each",
-     .holds = quantity::time_ns,
-     .importance = 4,
-     .cell = [](const projection_line& of) { return of_range(of, per_instance(of, of.row.gpu_sum_ns)); }},
-    {.key = "gpu_child_ns",
-     .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_child_ns); }},
-    {.key = "gpu_busy_ns",
-     .title = "busy",
-     .holds = quantity::time_ns,
-     .importance = 5,
-     .cell = [](const projection_line& of) { return table_cell(of.row.gpu_busy_ns); }},
-    {.key = "gpu_span_ns",
-     .title = "span",
-     .holds = quantity::time_ns,
-     .importance = 6,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.gpu_span_ns); }},
-    {.key = "ops",
-     .title = "ops",
-     .holds = quantity::count,
-     .importance = 3,
-     .cell = [](const projection_line& of) { return table_cell(of.row.ops); },
-     .adds_up = true},
-    {.title = "adopted", .holds = quantity::share, .importance = 1, .cell = adopted_share},
-    {.key = "self_ops",
-     .holds = quantity::count,
-     .cell = [](const projection_line& of) { return table_cell(of.row.self_ops); }},
-    {.key = "adopted_ops",
-     .holds = quantity::count,
-     .cell = [](const projection_line& of) { return table_cell(of.row.adopted_ops); }},
-    {.key = "adopted_ns",
-     .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.adopted_ns); }},
-    {.key = "instance_min_ns",
-     .title = "min",
-     .holds = quantity::time_ns,
-     .importance = 8,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_min_ns); }},
-    {.key = "instance_median_ns",
-     .title = "median",
-     .holds = quantity::time_ns,
-     .importance = 7,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_median_ns); }},
-    {.key = "instance_max_ns",
-     .title = "max",
-     .holds = quantity::time_ns,
-     .importance = 8,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_max_ns); }},
-    {.key = "instance_stddev_ns",
-     .title = "stddev",
-     .holds = quantity::time_ns,
-     .importance = 9,
-     .cell = [](const projection_line& of) { return of_range(of, of.row.instance_stddev_ns); }},
-    {.title = "wait",
-     .host_title = "wait",
-     .holds = quantity::time_ns,
-     .importance = 2,
-     .cell = [](const projection_line& of) { return table_cell(of.row.wait_ns); },
-     .adds_up = true,
-     .is_used = has_wait},
-    {.key = "communication_ns",
-     .title = "comm",
-     .holds = quantity::time_ns,
-     .importance = 2,
-     .cell = [](const projection_line& of) { return table_cell(of.row.communication_ns); },
-     .adds_up = true,
-     .is_used = has_communication},
-    {.key = "wait_ns",
-     .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.wait_ns); }},
-    {.key = "payload_bytes",
-     .title = "bytes",
-     .host_title = "bytes",
-     .holds = quantity::bytes,
-     .importance = 2,
-     .cell = payload_cell,
-     .adds_up = true,
-     .is_used = has_payload},
-    {.key = "host_self_ns",
-     .holds = quantity::time_ns,
-     .cell = [](const projection_line& of) { return table_cell(of.row.host_self_ns); }},
-    {.key = "host_min_ns",
-     .title = "host min",
-     .holds = quantity::time_ns,
-     .importance = 10,
-     .cell = [](const projection_line& of) { return of_host(of, of.row.host_min_ns); }},
-    {.key = "host_median_ns",
-     .title = "host median",
-     .holds = quantity::time_ns,
-     .importance = 10,
-     .cell = [](const projection_line& of) { return of_host(of, of.row.host_median_ns); }},
-    {.key = "host_max_ns",
-     .title = "host max",
-     .holds = quantity::time_ns,
-     .importance = 10,
-     .cell = [](const projection_line& of) { return of_host(of, of.row.host_max_ns); }},
-});
 
 std::vector<legend_line> range_legend() {
     return {{"host", "host: time between begin and end."},
@@ -309,54 +224,12 @@ std::int64_t largest_time(const std::vector<projection_row>& rows) {
     return largest;
 }
 
-// Without GPU work, people get host times, and no columns and rows of zeros.
-bool is_of_host(const projection& projected) noexcept { return projected.total_ops == 0; }
-
 std::vector<projection_row> rows_for_people(const projection& projected) {
     std::vector<projection_row> out = projected.rows;
     if (!is_of_host(projected)) return out;
     std::erase_if(out, [](const projection_row& row) { return row.kind != row_kind::range && row.wait_ns == 0; });
     return out;
 }
-
-// A row that stands for others has only the columns that add up.
-table_row cells_of(const projection_line& of) {
-    table_row out;
-    out.reserve(projection_columns.size());
-    for (const projection_column& column : projection_columns) {
-        const bool has_value = of.stands_for == 0 || column.adds_up;
-        out.push_back(has_value ? column.cell(of) : shown_as({}, cell_display::blank));
-    }
-    return out;
-}
-
-class projection_table {
-public:
-    projection_table(const projection& projected, const std::vector<projection_row>& rows, std::string_view title)
-        : total_gpu_ns_(projected.total_gpu_ns) {
-        out_.report = "gpu-projection";
-        for (const projection_column& column : projection_columns) {
-            const bool is_shown = column.is_used == nullptr || std::any_of(rows.begin(), rows.end(), column.is_used);
-            const std::string_view own = is_of_host(projected) ? column.host_title : column.title;
-            const std::string_view shown = own == first_title ? title : own;
-            out_.columns.push_back({.key = std::string(column.key),
-                                    .title = std::string(is_shown ? shown : std::string_view()),
-                                    .holds = column.holds,
-                                    .importance = column.importance,
-                                    .formats = column.formats});
-        }
-    }
-
-    void add(const projection_row& row, std::string_view type) {
-        out_.rows.push_back(cells_of({row, type, total_gpu_ns_}));
-    }
-
-    table& out() noexcept { return out_; }
-
-private:
-    std::int64_t total_gpu_ns_;
-    table out_;
-};
 
 std::string_view type_of(const projection_row& row) { return row_type(row.kind, row.is_captured, row.is_observed); }
 
@@ -387,10 +260,10 @@ public:
 
     shown_rows ranges(const shown_limits& limits) const {
         std::vector<shown_row> shown = chosen(rows_for_people(projected_), limits);
-        shown_rows out = rows_of(shown, {});
+        shown_rows out = lines(shown, {});
         if (!is_of_host(projected_)) {
             const projection_row all = all_work(projected_);
-            out.sums.push_back(cells_of({all, {}, projected_.total_gpu_ns}));
+            out.sums.push_back(cells_of(columns(), {all, {}, projected_.total_gpu_ns}));
         }
         if (out.rows.empty()) out.instead = if_none_;
         // The notes are on the rows of both tables.
@@ -399,18 +272,22 @@ public:
         return out;
     }
     shown_rows process_ranges(const shown_limits& limits) const {
-        return rows_of(chosen(projected_.process_ranges, limits), "start_end");
+        return lines(chosen(projected_.process_ranges, limits), "start_end");
     }
 
 private:
     static std::vector<shown_row> chosen(const std::vector<projection_row>& rows, const shown_limits& limits) {
         return rows_to_show(rows, {.most = limits.rows, .deepest = limits.deepest});
     }
-    shown_rows rows_of(const std::vector<shown_row>& rows, std::string_view type) const {
+    report_columns<projection_line> columns() const { return projection_columns(projected_, {}, {}).all(); }
+    // A row that stands for others has only the columns that add up.
+    shown_rows lines(const std::vector<shown_row>& rows, std::string_view type) const {
+        const report_columns<projection_line> all = columns();
         shown_rows out;
         for (const shown_row& row : rows) {
-            out.rows.push_back(
-                cells_of({row.figures, type_of(row.figures, type), projected_.total_gpu_ns, row.stands_for}));
+            const projection_line line{row.figures, type_of(row.figures, type), projected_.total_gpu_ns,
+                                       row.stands_for};
+            out.rows.push_back(row.stands_for == 0 ? cells_of(all, line) : sums_of(all, line));
         }
         return out;
     }
@@ -419,46 +296,54 @@ private:
     std::string if_none_;
 };
 
+table projection_table(const projection& projected, const std::vector<projection_row>& rows, std::string heading,
+                       std::string_view title, std::string_view type) {
+    const report_columns<projection_line> columns = projection_columns(projected, rows, title).all();
+    table out = make_table("gpu-projection", std::move(heading), columns);
+    for (const projection_row& row : rows) {
+        out.rows.push_back(cells_of(columns, {row, type_of(row, type), projected.total_gpu_ns}));
+    }
+    out.unit_ns = largest_time(rows);
+    return out;
+}
+
 }  // namespace
 
 report_part gpu_projection_part(projection given, std::optional<step_figures> step, std::string if_none) {
     const auto shown = std::make_shared<const shown_projection>(std::move(given), std::move(if_none));
     const projection& projected = shown->whole();
-    projection_table ranges(projected, projected.rows, first_title);
     const bool is_gpu = !is_of_host(projected);
-    ranges.out().heading = is_gpu ? "GPU time by range" : "Host time by range";
-    ranges.out().unit_ns = std::max(largest_time(projected.rows), projected.total_gpu_ns);
-    ranges.out().totals = {{"fold", projected.fold.text()},
-                           {"total_gpu_ns", projected.total_gpu_ns},
-                           {"total_busy_ns", projected.total_busy_ns},
-                           {"total_ops", projected.total_ops},
-                           {"adopted_ops", projected.adopted_ops},
-                           {"ops_of_unseen_captures", projected.ops_of_unseen_captures},
-                           {"ops_of_ambiguous_captures", projected.ops_of_ambiguous_captures},
-                           {"communication_ns", projected.communication_ns},
-                           {"wait_ns", projected.wait_ns}};
-    for (const projection_row& row : projected.rows) ranges.add(row, type_of(row));
-    ranges.out().shorten = [shown](const table&, const shown_limits& limits) { return shown->ranges(limits); };
+    table ranges =
+        projection_table(projected, projected.rows, is_gpu ? "GPU time by range" : "Host time by range", "range", {});
+    ranges.unit_ns = std::max(*ranges.unit_ns, projected.total_gpu_ns);
+    ranges.totals = {{"fold", projected.fold.text()},
+                     {"total_gpu_ns", projected.total_gpu_ns},
+                     {"total_busy_ns", projected.total_busy_ns},
+                     {"total_ops", projected.total_ops},
+                     {"adopted_ops", projected.adopted_ops},
+                     {"ops_of_unseen_captures", projected.ops_of_unseen_captures},
+                     {"ops_of_ambiguous_captures", projected.ops_of_ambiguous_captures},
+                     {"communication_ns", projected.communication_ns},
+                     {"wait_ns", projected.wait_ns}};
+    ranges.shorten = [shown](const table&, const shown_limits& limits) { return shown->ranges(limits); };
 
-    projection_table process(projected, projected.process_ranges, "start/end range");
-    process.out().heading = "Start/end ranges";
-    if (is_gpu) process.out().remark = ": operations launched between start and end by whatever thread";
-    process.out().rows_key = "process_ranges";
-    process.out().shows_if_empty = false;
-    process.out().unit_ns = largest_time(projected.process_ranges);
-    for (const projection_row& row : projected.process_ranges) process.add(row, "start_end");
-    process.out().shorten = [shown](const table&, const shown_limits& limits) { return shown->process_ranges(limits); };
+    table process =
+        projection_table(projected, projected.process_ranges, "Start/end ranges", "start/end range", "start_end");
+    if (is_gpu) process.remark = ": operations launched between start and end by whatever thread";
+    process.rows_key = "process_ranges";
+    process.shows_if_empty = false;
+    process.shorten = [shown](const table&, const shown_limits& limits) { return shown->process_ranges(limits); };
 
-    std::vector<legend_line>& legend = (projected.process_ranges.empty() ? ranges : process).out().legend;
+    std::vector<legend_line>& legend = (projected.process_ranges.empty() ? ranges : process).legend;
     legend = is_gpu ? range_legend() : host_legend();
     const bool has_captured = std::any_of(projected.rows.begin(), projected.rows.end(),
                                           [](const projection_row& row) { return row.is_captured; });
     if (has_captured) legend.push_back({"", std::string(captured_legend)});
 
-    report_part out{.name = ranges.out().report};
+    report_part out{.name = ranges.report};
     out.blocks.emplace_back(answer_block{.step = std::move(step)});
-    out.blocks.emplace_back(std::move(ranges.out()));
-    out.blocks.emplace_back(std::move(process.out()));
+    out.blocks.emplace_back(std::move(ranges));
+    out.blocks.emplace_back(std::move(process));
     return out;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu_kernel_types, gpu_kernel_breakdown and memory_bandwidth.
 #include <algorithm>
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,98 +32,112 @@ std::vector<bool> hta_others(const std::vector<std::int64_t>& sums) {
     return out;
 }
 
-void add_kernels(table& out, const report_input& input, hta_scope scope) {
+// A kernel's time among that of all kernels of its scope.
+struct kernel_share {
+    hta_scope scope;
+    kernel_type type;
+    std::string name;
+    double share;
+    duration_statistics time;
+    bool is_other;
+};
+
+std::vector<kernel_share> kernels_of(const report_input& input, hta_scope scope) {
     const std::vector<kernel_sum> kernels = measure_kernels(hta_input_of(input), scope);
     std::int64_t total_ns = 0;
     for (const kernel_sum& kernel : kernels) total_ns += kernel.sum_ns;
+    std::vector<kernel_share> out;
     for (auto first = kernels.begin(); first != kernels.end();) {
         const auto last =
             std::find_if(first, kernels.end(), [&](const kernel_sum& other) { return other.type != first->type; });
         std::vector<std::int64_t> sums;
-        for (auto of = first; of != last; ++of) sums.push_back(of->sum_ns);
+        for (auto kernel = first; kernel != last; ++kernel) sums.push_back(kernel->sum_ns);
         const std::vector<bool> others = hta_others(sums);
-        for (auto of = first; of != last; ++of) {
-            table_row row = scoped_row(input.data, scope);
-            row.insert(row.end(), {std::string(to_string(of->type)), of->name});
-            add_durations(row, share_of(of->sum_ns, total_ns), summarize(of->durations_ns));
-            row.emplace_back(static_cast<bool>(others[static_cast<std::size_t>(of - first)]));
-            out.rows.push_back(std::move(row));
+        for (auto kernel = first; kernel != last; ++kernel) {
+            out.push_back({scope, kernel->type, kernel->name, share_of(kernel->sum_ns, total_ns),
+                           summarize(kernel->durations_ns), others[static_cast<std::size_t>(kernel - first)]});
         }
         first = last;
     }
+    return out;
 }
+
+struct type_share {
+    hta_scope scope;
+    bool with_memory;
+    std::string types;
+    std::int64_t sum_ns, total_ns;
+};
+
+struct transfer_rate : direction_bandwidth {
+    hta_scope scope;
+    description rates;  // of its points
+};
 
 }  // namespace
 
 table gpu_kernel_types_report(const report_input& input) {
-    table out = scoped_table("gpu_kernel_types", "GPU time by the kinds of work that run at once");
-    for (table_column column :
-         {table_column{"with_memory", "copies count", quantity::flag}, table_column{"kernel_type", "kernels"},
-          own_time("sum_ns", "time"), table_column{"share", "%", quantity::share}}) {
-        out.columns.push_back(std::move(column));
-    }
+    using row = type_share;
+    report_columns<row> columns = scope_columns<row>(input.data);
+    append(columns, {{{"with_memory", "copies count", quantity::flag}, &row::with_memory},
+                     {{"kernel_type", "kernels"}, &row::types},
+                     {{"sum_ns", "time", quantity::time_ns}, &row::sum_ns},
+                     {{"share", "%", quantity::share}, share_of(&row::sum_ns, &row::total_ns)}});
     const hta_input from = hta_input_of(input);
+    std::vector<row> rows;
     for (const hta_scope scope : both_scopes) {
         for (const bool with_memory : {true, false}) {
             const std::vector<kernel_type_time> types = measure_types(from, scope, with_memory);
             std::int64_t total_ns = 0;
             for (const kernel_type_time& type : types) total_ns += type.sum_ns;
             for (const kernel_type_time& type : types) {
-                table_row row = scoped_row(input.data, scope);
-                row.insert(row.end(), {with_memory, type.types, type.sum_ns, share_of(type.sum_ns, total_ns)});
-                out.rows.push_back(std::move(row));
+                rows.push_back({scope, with_memory, type.types, type.sum_ns, total_ns});
             }
         }
     }
+    table out = make_table("gpu_kernel_types", "GPU time by the kinds of work that run at once", columns, rows);
     out.legend = {{"", "copies count: whether copies and sets do (HTA's include_memory_kernels)."}};
     return or_none(std::move(out), "no GPU operation was recorded");
 }
 
 table gpu_kernel_breakdown_report(const report_input& input) {
-    table out = scoped_table("gpu_kernel_breakdown", "GPU time by kind of work and kernel");
-    out.columns.push_back({"kernel_type", "type"});
-    out.columns.push_back({"name", "name"});
-    add_duration_columns(out.columns);
-    out.columns.push_back({"hta_others", "", quantity::flag});
-    std::vector<std::size_t> ends;  // of the rows of each scope
-    for (const hta_scope scope : both_scopes) {
-        add_kernels(out, input, scope);
-        ends.push_back(out.rows.size());
-    }
-    static_assert(both_scopes[0] == hta_scope::all);
+    using row = kernel_share;
+    report_columns<row> columns = scope_columns<row>(input.data);
+    append(columns, {{{"kernel_type", "type"}, [](const row& kernel) { return to_string(kernel.type); }},
+                     {{"name", "name"}, &row::name}});
+    append(columns, duration_columns(&row::share, &row::time));
+    columns.push_back({{"hta_others", "", quantity::flag}, &row::is_other});
+    std::vector<row> rows = kernels_of(input, hta_scope::all);
+    const std::size_t count = rows.size();
+    for (row& kernel : kernels_of(input, hta_scope::hta)) rows.push_back(std::move(kernel));
+    table out = make_table("gpu_kernel_breakdown", "GPU time by kind of work and kernel", columns, rows);
     // The same list twice is of no use to people.
-    out.shorten = [first = ends.front()](const table& whole, const shown_limits&) {
-        const auto end = whole.rows.begin() + static_cast<std::ptrdiff_t>(std::min(first, whole.rows.size()));
+    out.shorten = [count](const table& whole, const shown_limits&) {
+        const auto end = whole.rows.begin() + static_cast<std::ptrdiff_t>(std::min(count, whole.rows.size()));
         return shown_rows{.rows = {whole.rows.begin(), end}, .sums = whole.sums};
     };
     return or_none(std::move(out), "no GPU operation was recorded");
 }
 
 table memory_bandwidth_report(const report_input& input) {
-    table out = scoped_table("memory_bandwidth", "Rates of copies and sets, in GB/s");
-    out.columns.push_back({"name", "direction"});
-    add_description_columns(out, 3);
-    out.columns.push_back({"operations", "copies", quantity::count, 2});
-    out.columns.push_back({"bytes", "bytes", quantity::bytes, 2});
-    out.columns.push_back(own_time("busy_ns", "busy", 1));
-    out.columns.push_back({"gigabytes_per_s", "while busy", quantity::number});
+    using row = transfer_rate;
+    report_columns<row> columns = scope_columns<row>(input.data);
+    columns.push_back({{"name", "direction"}, &row::name});
+    append(columns, description_columns(&row::rates, 3));
+    append(columns, {{{"operations", "copies", quantity::count, 2}, &row::operations},
+                     {{"bytes", "bytes", quantity::bytes, 2}, &row::bytes},
+                     {{"busy_ns", "busy", quantity::time_ns, 1}, &row::busy_ns},
+                     {{"gigabytes_per_s", "while busy", quantity::number}, [](const row& direction) {
+                          return none_unless(direction.busy_ns != 0, static_cast<double>(direction.bytes) /
+                                                                         static_cast<double>(direction.busy_ns));
+                      }}});
+    std::vector<row> rows;
     for (const hta_scope scope : both_scopes) {
-        for (const direction_bandwidth& of : measure_bandwidth(hta_input_of(input), scope)) {
-            table_row row = scoped_row(input.data, scope);
-            row.emplace_back(of.name);
-            if (of.points.empty()) {
-                row.emplace_back(std::uint64_t{0});
-                row.insert(row.end(), 7, table_cell{});
-            } else {
-                add_description(row, of.points.describe());
-            }
-            row.insert(row.end(), {of.operations, of.bytes, of.busy_ns});
-            std::optional<double> rate;
-            if (of.busy_ns != 0) rate = static_cast<double>(of.bytes) / static_cast<double>(of.busy_ns);
-            row.emplace_back(cell_of(rate));
-            out.rows.push_back(std::move(row));
+        for (const direction_bandwidth& direction : measure_bandwidth(hta_input_of(input), scope)) {
+            rows.push_back({direction, scope, direction.points.empty() ? description() : direction.points.describe()});
         }
     }
+    table out = make_table("memory_bandwidth", "Rates of copies and sets, in GB/s", columns, rows);
     out.legend = {{"", "count to max: HTA's time series, each change once. while busy: bytes by time."}};
     return or_none(std::move(out), "no copy or set was recorded");
 }

@@ -28,16 +28,4 @@ hta_input hta_input_of(const report_input& input) {
             .att = input.att};
 }
 
-void add_description_columns(table& out, int importance) {
-    out.columns.push_back({"count", "count", quantity::count});
-    for (const char* const name : {"mean", "std", "min", "25%", "50%", "75%", "max"}) {
-        const bool is_inner = name[0] == '2' || name[0] == '7' || name[0] == 's';
-        out.columns.push_back({name, name, quantity::number, is_inner ? importance + 1 : importance});
-    }
-}
-
-void add_description(table_row& row, const description& of) {
-    row.insert(row.end(), {of.count, of.mean, cell_of(of.stddev), of.min, of.p25, of.median, of.p75, of.max});
-}
-
 }  // namespace prof

@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
 
 #include "analysis/hta/describe.hpp"
 #include "analysis/hta/scope.hpp"
+#include "report/report_column.hpp"
 #include "report/report_input.hpp"
-#include "report/table.hpp"
 
 namespace prof {
 
@@ -20,33 +18,31 @@ inline constexpr std::array both_scopes = {hta_scope::all, hta_scope::hta};
 // Refers to the report's input.
 hta_input hta_input_of(const report_input& input);
 
-inline table_cell rank_cell(const timeline& data) {
-    const std::optional<std::int64_t> rank = data.number("rank");
-    return rank ? table_cell(*rank) : table_cell();
+inline table_cell rank_cell(const timeline& data) { return data.number("rank"); }
+
+// The first columns, where each row is of a scope: TRow has the member `scope`.
+template <typename TRow>
+report_columns<TRow> scope_columns(const timeline& data) {
+    return {{{"rank", "", quantity::identity}, [rank = rank_cell(data)](const TRow&) { return rank; }},
+            {{"scope", "scope"}, [](const TRow& row) { return to_string(row.scope); }}};
 }
 
-template <typename TNumber>
-table_cell cell_of(const std::optional<TNumber>& value) {
-    return value ? table_cell(*value) : table_cell();
+// "std", the quartiles and what else a description has; without values none of them but the count has one.
+template <typename TRow>
+report_columns<TRow> description_columns(description TRow::*values, int importance) {
+    const auto column = [&](const char* name, int more, auto figure) {
+        return report_column<TRow>{
+            {name, name, quantity::number, importance + more},
+            [values, figure](const TRow& row) { return none_unless((row.*values).count != 0, row.*values.*figure); }};
+    };
+    return {{{"count", "count", quantity::count}, [values](const TRow& row) { return (row.*values).count; }},
+            column("mean", 0, &description::mean),
+            column("std", 1, &description::stddev),
+            column("min", 0, &description::min),
+            column("25%", 1, &description::p25),
+            column("50%", 0, &description::median),
+            column("75%", 1, &description::p75),
+            column("max", 0, &description::max)};
 }
-
-// A table whose first two columns are the rank and the scope.
-inline table scoped_table(const std::string& report, const std::string& heading) {
-    table out{report, heading, {}, {}, {}};
-    out.columns = {{"rank", "", quantity::identity}, {"scope", "scope"}};
-    return out;
-}
-
-inline table_row scoped_row(const timeline& data, hta_scope scope) {
-    return {rank_cell(data), std::string(to_string(scope))};
-}
-
-inline table_column own_time(const std::string& key, const std::string& title, int importance = 0) {
-    return {key, title, quantity::time_ns, importance};
-}
-
-// The columns of a description, and their cells.
-void add_description_columns(table& out, int importance);
-void add_description(table_row& row, const description& of);
 
 }  // namespace prof

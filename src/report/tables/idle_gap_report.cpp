@@ -15,13 +15,14 @@
 #include "base/display_text.hpp"
 #include "report/makers.hpp"
 #include "report/projected_timeline.hpp"
+#include "report/report_column.hpp"
 #include "report/tables/durations.hpp"
 #include "report/time_answer.hpp"
 
 namespace prof {
 namespace {
 
-// The gaps and their rows. Refers to the input.
+// The gaps and their columns, which refer to it. Refers to the input.
 class gap_table {
 public:
     gap_table(const report_input& input, std::size_t most) : input_(input), shown_(input), data_(shown_.data()) {
@@ -36,41 +37,43 @@ public:
     // Null: there is no time to look at.
     const gpu_gap_list* found() const noexcept { return found_ ? &*found_ : nullptr; }
 
-    void for_each(const row_source::visitor& visit) {
-        for (const gpu_gap& gap : found_->gaps) visit(row(gap));
-    }
-
-private:
-    table_row row(const gpu_gap& gap) {
-        const std::string call = call_name(gap.call);
-        const std::string drained = call_name(gap.drained);
-        const std::string& place = found_->places[gap.place];
-        const auto text_or_none = [](const std::string& text) {
-            return text.empty() ? table_cell() : table_cell(text);
-        };
-        table_row out{gap.start_ns - data().start_ns,
-                      found_->has_steps ? table_cell(gap.step) : table_cell(),
-                      gap.device,
-                      gap.idle_ns,
-                      share_of(gap.idle_ns, found_->idle_ns),
-                      std::string(to_string(group_of(gap.cause))),
-                      std::string(to_string(gap.cause)),
-                      idle_text(gap.cause, call, place),
-                      share_of(gap.cause_ns, gap.idle_ns),
-                      text_or_none(call),
-                      text_or_none(place),
-                      text_or_none(drained),
-                      gap.queued_at_start,
-                      gap.queued_at_launch ? table_cell(*gap.queued_at_launch) : table_cell(),
-                      gap.launch_to_start_ns ? table_cell(*gap.launch_to_start_ns) : table_cell(),
-                      name_of(gap.before, input_.names),
-                      name_of(gap.next, input_.names),
-                      name_of(gap.before, people_names()),
-                      name_of(gap.next, people_names())};
-        out.insert(out.end(), gap.by_cause.begin(), gap.by_cause.end());
+    report_columns<gpu_gap> columns() {
+        report_columns<gpu_gap> out = {
+            {{"start_ns", "from", quantity::moment_ns},
+             [this](const auto& gap) { return gap.start_ns - data().start_ns; }},
+            {{"step", has_steps() ? "step" : "", quantity::identity},
+             [this](const auto& gap) { return none_unless(has_steps(), gap.step); }},
+            {{"device", found_ && found_->devices == 1 ? "" : "GPU", quantity::identity, 3}, &gpu_gap::device},
+            {{"idle_ns", "idle", quantity::time_ns}, &gpu_gap::idle_ns},
+            {{"idle_share", "share", quantity::share, 4},
+             [this](const auto& gap) { return share_of(gap.idle_ns, found_->idle_ns); }},
+            {{"group", ""}, [](const auto& gap) { return to_string(group_of(gap.cause)); }},
+            {{"cause", ""}, [](const auto& gap) { return to_string(gap.cause); }},
+            {{"", "cause"}, [this](const auto& gap) { return idle_text(gap.cause, call_name(gap.call), place(gap)); }},
+            {{"cause_share", "of it", quantity::share, 2}, share_of(&gpu_gap::cause_ns, &gpu_gap::idle_ns)},
+            {{"call", ""}, [this](const auto& gap) { return text_or_none(call_name(gap.call)); }},
+            {{"place", ""}, [this](const auto& gap) { return text_or_none(place(gap)); }},
+            {{"drained_by", ""}, [this](const auto& gap) { return text_or_none(call_name(gap.drained)); }},
+            {{"queued_at_start", "queued", quantity::count}, &gpu_gap::queued_at_start},
+            {{"queued_at_launch", "at launch", quantity::count, 2}, &gpu_gap::queued_at_launch},
+            {{"launch_to_start_ns", "to start", quantity::time_ns, 2}, &gpu_gap::launch_to_start_ns},
+            {{"before", ""}, [this](const auto& gap) { return name_of(gap.before, input_.names); }},
+            {{"next", ""}, [this](const auto& gap) { return name_of(gap.next, input_.names); }},
+            {{"", "before", quantity::text, 1},
+             [this](const auto& gap) { return name_of(gap.before, people_names()); }},
+            {{"", "next"}, [this](const auto& gap) { return name_of(gap.next, people_names()); }}};
+        for (std::size_t cause = 0; cause < idle_cause_count; ++cause) {
+            std::string key(to_string(static_cast<idle_cause>(cause)));
+            std::replace(key.begin(), key.end(), ' ', '_');
+            out.push_back(
+                {{key + "_ns", "", quantity::time_ns}, [cause](const gpu_gap& gap) { return gap.by_cause[cause]; }});
+        }
         return out;
     }
 
+private:
+    bool has_steps() const noexcept { return !found_ || found_->has_steps; }
+    const std::string& place(const gpu_gap& gap) const { return found_->places[gap.place]; }
     const timeline& data() const noexcept { return data_; }
     std::string call_name(std::uint32_t call) const {
         if (call == npos || !input_.call_name) return {};
@@ -106,41 +109,17 @@ std::size_t most_gaps(const report_input& input) {
 }  // namespace
 
 table gpu_gaps_report(const report_input& input) {
-    table out{"gpu_gaps", "Gaps in which the GPU was idle", {}, {}, {}};
-    out.columns = {{"start_ns", "from", quantity::moment_ns},
-                   {"step", "step", quantity::identity},
-                   {"device", "GPU", quantity::identity, 3},
-                   {"idle_ns", "idle", quantity::time_ns},
-                   {"idle_share", "share", quantity::share, 4},
-                   {"group", "", quantity::text},
-                   {"cause", "", quantity::text},
-                   {"", "cause", quantity::text},
-                   {"cause_share", "of it", quantity::share, 2},
-                   {"call", "", quantity::text},
-                   {"place", "", quantity::text},
-                   {"drained_by", "", quantity::text},
-                   {"queued_at_start", "queued", quantity::count},
-                   {"queued_at_launch", "at launch", quantity::count, 2},
-                   {"launch_to_start_ns", "to start", quantity::time_ns, 2},
-                   {"before", ""},
-                   {"next", ""},
-                   {"", "before", quantity::text, 1},
-                   {"", "next"}};
-    for (std::size_t cause = 0; cause < idle_cause_count; ++cause) {
-        std::string key(to_string(static_cast<idle_cause>(cause)));
-        std::replace(key.begin(), key.end(), ' ', '_');
-        out.columns.push_back({key + "_ns", "", quantity::time_ns});
-    }
     const auto rows = std::make_shared<gap_table>(input, most_gaps(input));
+    table out = make_table("gpu_gaps", "Gaps in which the GPU was idle", rows->columns());
     const gpu_gap_list* const of = rows->found();
     if (of == nullptr) {
         out.instead = no_step_time(input);
         return out;
     }
-    if (!of->has_steps) out.columns[1].title.clear();
-    if (of->devices == 1) out.columns[2].title.clear();
-    give_rows(out, {of->gaps.size(), [rows](const row_source::visitor& visit) { rows->for_each(visit); }},
-              input.may_make_rows_later);
+    const auto for_each_gap = [rows](const auto& visit) {
+        for (const gpu_gap& gap : rows->found()->gaps) visit(gap);
+    };
+    give_rows(out, rows->columns(), of->gaps.size(), for_each_gap, input.may_make_rows_later);
     out.totals = {{"steps", of->steps},
                   {"devices", of->devices},
                   {"gaps", of->count},

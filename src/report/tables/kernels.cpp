@@ -70,29 +70,25 @@ std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style nam
 }
 
 table kernels_report(const report_input& input) {
-    table out{"kernels", "GPU time by kernel", {{"name", "kernel"}, {"symbol", ""}}, {}, {}};
-    add_duration_columns(out.columns);
-    out.columns.push_back({"registers_per_thread", "registers", quantity::identity, 5});
-    out.columns.push_back({"class", "class", quantity::text, 6});
-    std::int64_t total_ns = 0;
+    report_columns<kernel_row> columns = {{{"name", "kernel"}, &kernel_row::name, true},
+                                          {{"symbol", ""}, &kernel_row::symbol}};
+    append(columns, duration_columns(&kernel_row::share, &kernel_row::time));
+    append(columns,
+           {{{"registers_per_thread", "registers", quantity::identity, 5}, &kernel_row::registers_per_thread},
+            {{"class", "class", quantity::text, 6}, [](const kernel_row& row) { return to_string(row.kind); }}});
+    const std::vector<kernel_row> rows = kernel_table(data_of_tables(input), input.names);
+    kernel_row all{.name = "total"};
     std::int64_t communication_ns = 0;
-    std::uint64_t instances = 0;
     std::vector<std::int64_t> totals_ns;
-    for (kernel_row& row : kernel_table(data_of_tables(input), input.names)) {
-        std::vector<table_cell> cells = {std::move(row.name), std::move(row.symbol)};
-        add_durations(cells, row.share, row.time);
-        cells.emplace_back(row.registers_per_thread);
-        cells.emplace_back(std::string{to_string(row.kind)});
-        out.rows.push_back(std::move(cells));
-        total_ns += row.time.total_ns;
+    for (const kernel_row& row : rows) {
+        all.time.total_ns += row.time.total_ns;
+        all.time.instances += row.time.instances;
         totals_ns.push_back(row.time.total_ns);
-        instances += row.time.instances;
         if (row.kind == op_class::communication) communication_ns += row.time.total_ns;
     }
-    out.totals = {{"total_ns", total_ns}, {"communication_ns", communication_ns}};
-    table_row& sum = out.sums.emplace_back(table_row{std::string("total"), blank_cell()});
-    add_duration_sums(sum, instances, total_ns);
-    sum.insert(sum.end(), 2, blank_cell());
+    table out = make_table("kernels", "GPU time by kernel", columns, rows);
+    out.totals = {{"total_ns", all.time.total_ns}, {"communication_ns", communication_ns}};
+    out.sums = {sums_of(columns, all)};
     out.unit_ns = typical_time(std::move(totals_ns));
     out.legend = {{"%", "%: of the time of all kernels."}};
     if (input.step != nullptr) {
@@ -113,7 +109,7 @@ table cuda_gpu_kern_sum(const report_input& input) {
         const std::uint32_t text = texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
         durations_ns[texts.text(text)].push_back(op.end_ns - op.start_ns);
     }
-    return time_summary({"cuda_gpu_kern_sum", "Kernels by name", {}, {}, {}}, "Instances", "Name", durations_ns,
+    return time_summary("cuda_gpu_kern_sum", "Kernels by name", "Instances", "Name", durations_ns,
                         "no kernel was recorded");
 }
 

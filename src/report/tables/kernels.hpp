@@ -15,10 +15,10 @@
 namespace prof {
 
 struct kernel_row {
-    std::string name;    // in the style asked for; of a CUDA graph recorded as a whole graph_name()
-    std::string symbol;  // as CUPTI gave it; "" for a graph, and where several symbols have that name
-    double share = 0;    // of all kernels' time, 0 … 1
-    duration_statistics time;
+    std::string name{};    // in the style asked for; of a CUDA graph recorded as a whole graph_name()
+    std::string symbol{};  // as CUPTI gave it; "" for a graph, and where several symbols have that name
+    double share = 0;      // of all kernels' time, 0 … 1
+    duration_statistics time{};
     std::uint32_t registers_per_thread = 0;  // of the first instance
     op_class kind = op_class::compute;       // or communication
 };
@@ -26,9 +26,9 @@ struct kernel_row {
 std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style names = kernel_name_style::full);
 
 struct transfer_row {
-    std::string operation;  // Kineto's words: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
+    std::string operation{};  // Kineto's words: "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"
     double share = 0;
-    duration_statistics time;
+    duration_statistics time{};
     std::uint64_t bytes = 0;
     std::uint64_t min_bytes = 0;
     std::uint64_t max_bytes = 0;

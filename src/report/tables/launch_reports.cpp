@@ -29,6 +29,34 @@ private:
 // A call that was never seen to return has no length.
 bool has_returned(const timeline_api_call& call) noexcept { return call.end_ns != 0; }
 
+// Kernels of one name on one device, launched by one kind of call on one thread.
+struct executed_kernels {
+    std::uint32_t tid;
+    std::uint32_t device;
+    duration_statistics total, call, queue, kernel;
+    std::string call_name, kernel_name;
+};
+
+report_columns<executed_kernels> execution_columns(const timeline& data) {
+    report_columns<executed_kernels> out = {
+        {id_column("PID", 6), [pid = process_cell(data)](const auto&) { return pid; }},
+        {id_column("TID", 3), &executed_kernels::tid},
+        {id_column("DevId", 5), &executed_kernels::device},
+        {count_column("Count"), [](const auto& row) { return row.kernel.instances; }},
+        {count_column("QCount", 1), [](const auto& row) { return row.queue.instances; }}};
+    constexpr int rarely_shown = 7;
+    for (const auto& [prefix, time] :
+         {std::pair("T", &executed_kernels::total), std::pair("A", &executed_kernels::call),
+          std::pair("Q", &executed_kernels::queue), std::pair("K", &executed_kernels::kernel)}) {
+        report_columns<executed_kernels> statistics = statistics_columns(time, prefix);
+        for (auto& one : statistics) one.column.importance = one.column.importance == 0 ? 0 : rarely_shown;
+        append(out, std::move(statistics));
+    }
+    append(out, {{{"API Name", "API Name", quantity::text, 2}, &executed_kernels::call_name},
+                 {text_column("Kernel Name"), &executed_kernels::kernel_name}});
+    return out;
+}
+
 }  // namespace
 
 table cuda_api_sum(const report_input& input) {
@@ -37,7 +65,7 @@ table cuda_api_sum(const report_input& input) {
     for (const timeline_api_call& call : input.data.api_calls) {
         if (has_returned(call)) durations_ns[names.text(names.of(call))].push_back(call.end_ns - call.start_ns);
     }
-    return time_summary({"cuda_api_sum", "CUDA calls on the host", {}, {}, {}}, "Num Calls", "Name", durations_ns,
+    return time_summary("cuda_api_sum", "CUDA calls on the host", "Num Calls", "Name", durations_ns,
                         "no CUDA call was recorded");
 }
 
@@ -63,31 +91,14 @@ table cuda_kern_exec_sum(const report_input& input) {
         if (op.start_ns > call.end_ns) of.queue_ns.push_back(op.start_ns - call.end_ns);
         of.kernel_ns.push_back(op.end_ns - op.start_ns);
     }
-
-    table out{"cuda_kern_exec_sum", "Kernels from call to end", {}, {}, {}};
-    out.columns = {id_column("PID", 6), id_column("TID", 3), id_column("DevId", 5), count_column("Count"),
-                   count_column("QCount", 1)};
-    for (const char* const phase : {"T", "A", "Q", "K"}) {
-        out.columns.push_back(time_column(std::string{phase} + "Avg"));
-        for (const char* const statistic : {"Med", "Min", "Max", "StdDev"}) {
-            out.columns.push_back(time_column(std::string{phase} + statistic, 7));
-        }
-    }
-    out.columns.push_back({"API Name", "API Name", quantity::text, 2});
-    out.columns.push_back(text_column("Kernel Name"));
-    const table_cell pid = process_cell(data);
-    std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows;
+    std::vector<executed_kernels> rows;
     for (const auto& [key, of] : groups) {
         const auto& [tid, device, call, kernel] = key;
-        std::vector<table_cell> row = {pid, tid, device, of.kernel_ns.size(), of.queue_ns.size()};
-        for (const auto* const phase : {&of.total_ns, &of.call_ns, &of.queue_ns, &of.kernel_ns}) {
-            add_statistics(row, *phase);
-        }
-        row.emplace_back(names.text(call));
-        row.emplace_back(kernel_texts.text(kernel));
-        rows.emplace_back(summarize(of.total_ns).total_ns, std::move(row));
+        rows.push_back({tid, device, summarize(of.total_ns), summarize(of.call_ns), summarize(of.queue_ns),
+                        summarize(of.kernel_ns), names.text(call), kernel_texts.text(kernel)});
     }
-    out.rows = largest_first(std::move(rows));
+    rows = largest_first(std::move(rows), [](const executed_kernels& row) { return row.total.total_ns; });
+    table out = make_table("cuda_kern_exec_sum", "Kernels from call to end", execution_columns(data), rows);
     out.legend = {{"", "T: from the call's start to the later end. A: the call. Q: the wait. K: the kernel."}};
     if (input.sort.empty()) out.remark = ", by TAvg times Count";
     return or_none(std::move(out), "no kernel of a recorded call was recorded");

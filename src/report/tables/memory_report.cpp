@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "report/jax_memory.hpp"
 #include "report/makers.hpp"
 #include "report/memory_answer.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 namespace {
@@ -22,9 +24,9 @@ namespace {
 constexpr std::size_t most_rows_shown = 25;  // rows, for people
 
 // A row of the rows that tables for people leave out.
-table_row rest_of(const table& whole, const std::vector<table_row>& shown) {
+table_row rest_of(const table& whole, const std::vector<table_row>& shown, std::string_view name_column) {
     table_row out(whole.columns.size(), blank_cell());
-    out[1] = fmt::format("… {} more", whole.rows.size() - shown.size());
+    out[place_of(whole, name_column)] = fmt::format("… {} more", whole.rows.size() - shown.size());
     for (std::size_t i = 0; i < whole.columns.size(); ++i) {
         if (whole.columns[i].holds != quantity::bytes || whole.columns[i].title.empty()) continue;
         std::int64_t sum = 0;
@@ -36,16 +38,58 @@ table_row rest_of(const table& whole, const std::vector<table_row>& shown) {
     return out;
 }
 
-shown_rows largest_rows(const table& whole, const shown_limits& limits) {
-    shown_rows out;
-    const std::size_t most = limits.rows == SIZE_MAX ? whole.rows.size() : std::min(limits.rows, most_rows_shown);
-    for (const table_row& row : whole.rows) {
-        if (out.rows.size() == most) break;
-        out.rows.push_back(row);
-    }
-    if (out.rows.size() < whole.rows.size()) out.rows.push_back(rest_of(whole, out.rows));
-    return out;
+// Those that stand first, and one row of the others, whose name is in this column.
+auto largest_rows(std::string_view name_column) {
+    return [name_column](const table& whole, const shown_limits& limits) {
+        const std::size_t most = limits.rows == SIZE_MAX ? SIZE_MAX : std::min(limits.rows, most_rows_shown);
+        shown_rows out;
+        for (const table_row& row : whole.rows) {
+            if (out.rows.size() == most) break;
+            out.rows.push_back(row);
+        }
+        if (out.rows.size() < whole.rows.size()) out.rows.push_back(rest_of(whole, out.rows, name_column));
+        return out;
+    };
 }
+
+// An element of a device's list.
+template <typename TItem>
+struct on_device {
+    const memory_device& device;
+    const TItem& item;
+};
+template <typename TItem>
+using device_columns = report_columns<on_device<TItem>>;
+
+// Cells of a member of the element, and of a sum over the steps.
+template <typename TItem, typename TValue>
+auto of_item(TValue TItem::*member) {
+    return [member](const on_device<TItem>& row) { return row.item.*member; };
+}
+template <typename TItem>
+auto text_of_item(std::string TItem::*member) {
+    return [member](const on_device<TItem>& row) { return text_or_none(row.item.*member); };
+}
+template <typename TItem>
+auto in_a_step(std::uint64_t TItem::*sum) {
+    return [sum](const on_device<TItem>& row) {
+        return static_cast<double>(row.item.*sum) /
+               static_cast<double>(std::max<std::size_t>(row.device.steps.size(), 1));
+    };
+}
+template <typename TItem>
+auto bytes_in_a_step(std::uint64_t TItem::*sum) {
+    return [of_step = in_a_step(sum)](const auto& row) { return static_cast<std::int64_t>(of_step(row)); };
+}
+template <typename TItem>
+auto at_failure(std::int64_t TItem::*bytes) {
+    return [bytes](const on_device<TItem>& row) { return none_unless(!row.device.failures.empty(), row.item.*bytes); };
+}
+
+table_column column_of_devices(const memory_summary& found) {
+    return {"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity};
+}
+table_cell device_of(const auto& row) { return row.device.device; }
 
 void add_jax_notes(const report_input& input, table& out) {
     for (const std::string& line : jax_memory_lines(jax_memory_of(input.data))) {
@@ -53,66 +97,67 @@ void add_jax_notes(const report_input& input, table& out) {
     }
 }
 
+std::string peak_text(const memory_summary& of, const memory_device& device) {
+    std::string out = fmt::format("GPU {}: ", device.device);
+    if (!device.is_gpu) out = fmt::format("device {} of PyTorch's kind {}: ", device.device, device.kind);
+    const memory_step& highest = device.steps[device.highest];
+    out += fmt::format("{}the peak is {}", device.has_steps ? "" : "no steps were found; ", bytes_text(highest.peak));
+    if (device.limit) out += fmt::format(" of {}", bytes_text(*device.limit));
+    if (device.has_steps) {
+        out += fmt::format(", in step {}; in the median step {}", highest.number,
+                           bytes_text(device.steps[device.median].peak));
+    }
+    if (!of.is_of_cuda) {
+        out += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
+    }
+    if (device.given_back != 0) {
+        out += "; the allocator gave reserved memory back " +
+               (device.given_back == 1 ? std::string("once") : with_thousands(device.given_back) + " times");
+    }
+    return out;
+}
+
+std::string outside_text(const memory_outside& outside, const std::string& known) {
+    std::string out = fmt::format("outside the allocator {} of the GPU's {} were in use then",
+                                  bytes_text(outside.at_peak), bytes_text(outside.total));
+    if (outside.most > outside.at_peak) out += fmt::format(", and {} at most", bytes_text(outside.most));
+    if (known.empty()) {
+        return out + ": by CUDA's context, libraries such as NCCL and cuBLAS, and other processes";
+    }
+    return out + ": " + known + "; the rest by CUDA's context, other processes, and what was had before the recording";
+}
+
+void add_notes_on(const memory_device& device, const memory_summary& of, const std::vector<cuda_memory_row>& own,
+                  table& out) {
+    out.notes.push_back(peak_text(of, device));
+    if (device.outside) out.notes.push_back(outside_text(*device.outside, known_outside_text(own, device.device)));
+    if (device.growth_room && *device.growth_room > 1) {
+        out.notes.push_back(fmt::format(
+            "activations and workspaces could be {:.1f} times as large before the GPU is full, and so could the batch, "
+            "as far as they grow with it",
+            std::floor(*device.growth_room * 10) / 10));
+    }
+    if (device.before != 0) {
+        out.notes.push_back(fmt::format("{} were allocated before the recording began: by what is not known",
+                                        bytes_text(device.before)));
+    }
+}
+
 void add_notes(const report_input& input, const memory_summary& of, table& out) {
     const std::vector<cuda_memory_row> own = cuda_memory_of(input, of);
-    for (const memory_device& device : of.devices) {
-        std::string line = fmt::format("GPU {}: ", device.device);
-        if (!device.is_gpu) line = fmt::format("device {} of PyTorch's kind {}: ", device.device, device.kind);
-        const memory_step& highest = device.steps[device.highest];
-        line +=
-            fmt::format("{}the peak is {}", device.has_steps ? "" : "no steps were found; ", bytes_text(highest.peak));
-        if (device.limit) line += fmt::format(" of {}", bytes_text(*device.limit));
-        if (device.has_steps) {
-            line += fmt::format(", in step {}; in the median step {}", highest.number,
-                                bytes_text(device.steps[device.median].peak));
-        }
-        if (!of.is_of_cuda) {
-            line += fmt::format("; {} more were reserved then, and not in use", bytes_text(device.unused_at_peak));
-        }
-        if (device.given_back != 0) {
-            line += "; the allocator gave reserved memory back " +
-                    (device.given_back == 1 ? std::string("once") : with_thousands(device.given_back) + " times");
-        }
-        out.notes.push_back(std::move(line));
-        if (device.outside) {
-            const memory_outside& outside = *device.outside;
-            std::string rest = fmt::format("outside the allocator {} of the GPU's {} were in use then",
-                                           bytes_text(outside.at_peak), bytes_text(outside.total));
-            if (outside.most > outside.at_peak) rest += fmt::format(", and {} at most", bytes_text(outside.most));
-            const std::string known = known_outside_text(own, device.device);
-            out.notes.push_back(rest + (known.empty() ? ": by CUDA's context, libraries such as NCCL and cuBLAS, and "
-                                                        "other processes"
-                                                      : ": " + known +
-                                                            "; the rest by CUDA's context, other "
-                                                            "processes, and what was had before the "
-                                                            "recording"));
-        }
-        if (device.growth_room && *device.growth_room > 1) {
-            out.notes.push_back(
-                fmt::format("activations and workspaces could be {:.1f} times as large before the GPU is full, and so "
-                            "could the batch, as "
-                            "far as they grow with it",
-                            std::floor(*device.growth_room * 10) / 10));
-        }
-        if (device.before != 0) {
-            out.notes.push_back(fmt::format("{} were allocated before the recording began: by what is not known",
-                                            bytes_text(device.before)));
-        }
-    }
+    for (const memory_device& device : of.devices) add_notes_on(device, of, own, out);
     add_jax_notes(input, out);
     for (const memory_finding& each : memory_findings(of, checkpoints_of(input, of))) out.notes.push_back(each.title);
     if (of.doubtful != 0) {
-        out.notes.push_back(
-            fmt::format("{} blocks came back or were given out although records say otherwise: records "
-                        "of them were lost",
-                        with_thousands(of.doubtful)));
+        out.notes.push_back(fmt::format(
+            "{} blocks came back or were given out although records say otherwise: records of them were lost",
+            with_thousands(of.doubtful)));
     }
     const bool has_outside = std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.outside; });
     if (of.is_of_cuda) {
         out.notes.emplace_back(
             "no allocator reported: these are pieces of CUDA's own memory, as calls such as cudaMalloc had them; what "
-            "was "
-            "had before the recording is in no row (--report memory_pieces has them by the library that called)");
+            "was had before the recording is in no row (--report memory_pieces has them by the library that called)");
     } else if (!has_outside) {
         out.notes.emplace_back(
             "of PyTorch's allocator; what CUDA, NCCL and other libraries hold beside it is in no row: nvidia-smi has "
@@ -126,9 +171,9 @@ void add_totals(const memory_summary& of, table& out) {
     const memory_step& highest = device->steps[device->highest];
     out.totals = {{"peak_device", device->device},
                   {"peak_bytes", highest.peak},
-                  {"peak_step", device->has_steps ? table_cell(highest.number) : table_cell()},
+                  {"peak_step", none_unless(device->has_steps, highest.number)},
                   {"median_peak_bytes", device->steps[device->median].peak},
-                  {"limit_bytes", device->limit ? table_cell(*device->limit) : table_cell()},
+                  {"limit_bytes", device->limit},
                   {"unused_at_peak_bytes", device->unused_at_peak},
                   {"before_bytes", device->before},
                   {"end_allocated_bytes", device->end_allocated},
@@ -156,30 +201,34 @@ void add_totals(const memory_summary& of, table& out) {
     out.totals.emplace_back("failed_code", text_or_none(last.code));
 }
 
-table memory_table(const report_input& input, const memory_summary& of) {
-    table out{"memory", "GPU memory, by use and place of birth", {}, {}, {}};
+device_columns<memory_row> use_columns(const memory_summary& of, bool was_killed) {
+    using row = memory_row;
     const bool has_failure = !failure_text(of).empty();
-    const bool was_killed = is_killed(input.data);
-    const bool has_growth =
-        std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.growth > 0; });
-    const bool has_steps = std::any_of(of.devices.begin(), of.devices.end(), [](const auto& d) { return d.has_steps; });
-    out.columns = {{"device", of.devices.size() > 1 ? "GPU" : "", quantity::identity},
-                   {"use", "use", quantity::text},
-                   {"path", "born in", quantity::text},
-                   {"phase", "", quantity::text},
-                   {"module", of.has_modules ? "module" : "", quantity::text},
-                   {"line", of.has_lines ? "line" : "", quantity::text, 2},
-                   {"code", "", quantity::text},
-                   {"failure_bytes", has_failure ? "at the error" : "", quantity::bytes},
-                   {"peak_bytes", "at peak", quantity::bytes},
-                   {"median_bytes", has_steps ? "median step" : "", quantity::bytes, 3},
-                   {"end_bytes", was_killed && !has_failure ? "at the end" : "", quantity::bytes},
-                   {"peak_blocks", "blocks", quantity::count, 4},
-                   {"churn_bytes", "churn", quantity::bytes, 5},
-                   {"births", "births", quantity::mean_count, 6},
-                   {"growth_bytes", has_growth ? "growth" : "", quantity::bytes, 1}};
+    const auto any = [&](auto&& is) { return std::any_of(of.devices.begin(), of.devices.end(), is); };
+    const bool has_growth = any([](const memory_device& device) { return device.growth > 0; });
+    const bool has_steps = any([](const memory_device& device) { return device.has_steps; });
+    return {{column_of_devices(of), device_of<on_device<row>>},
+            {{"use", "use"}, [](const auto& line) { return to_string(line.item.use); }},
+            {{"path", "born in"}, of_item(&row::path)},
+            {{"phase", ""}, of_item(&row::phase)},
+            {{"module", of.has_modules ? "module" : ""}, text_of_item(&row::module)},
+            {{"line", of.has_lines ? "line" : "", quantity::text, 2}, text_of_item(&row::line)},
+            {{"code", ""}, text_of_item(&row::code)},
+            {{"failure_bytes", has_failure ? "at the error" : "", quantity::bytes}, at_failure(&row::at_failure)},
+            {{"peak_bytes", "at peak", quantity::bytes}, of_item(&row::at_peak)},
+            {{"median_bytes", has_steps ? "median step" : "", quantity::bytes, 3}, of_item(&row::at_median)},
+            {{"end_bytes", was_killed && !has_failure ? "at the end" : "", quantity::bytes}, of_item(&row::at_end)},
+            {{"peak_blocks", "blocks", quantity::count, 4}, of_item(&row::blocks_at_peak)},
+            {{"churn_bytes", "churn", quantity::bytes, 5}, bytes_in_a_step(&row::churn)},
+            {{"births", "births", quantity::mean_count, 6}, in_a_step(&row::births)},
+            {{"growth_bytes", has_growth ? "growth" : "", quantity::bytes, 1},
+             [](const auto& line) { return static_cast<std::int64_t>(line.item.growth); }}};
+}
+
+// Of a process that failed or was killed, by what was held then.
+std::vector<on_device<memory_row>> rows_by_use(const memory_summary& of, bool was_killed) {
+    std::vector<on_device<memory_row>> out;
     for (const memory_device& device : of.devices) {
-        const auto steps = static_cast<double>(std::max<std::size_t>(device.steps.size(), 1));
         std::vector<const memory_row*> order;
         order.reserve(device.rows.size());
         for (const memory_row& row : device.rows) order.push_back(&row);
@@ -188,15 +237,15 @@ table memory_table(const report_input& input, const memory_summary& of) {
             std::stable_sort(order.begin(), order.end(),
                              [&](const memory_row* a, const memory_row* b) { return a->*bytes > b->*bytes; });
         }
-        for (const memory_row* const row : order) {
-            out.rows.push_back({device.device, std::string(to_string(row->use)), row->path, row->phase,
-                                text_or_none(row->module), text_or_none(row->line), text_or_none(row->code),
-                                device.failures.empty() ? table_cell() : table_cell(row->at_failure), row->at_peak,
-                                row->at_median, row->at_end, row->blocks_at_peak,
-                                static_cast<std::int64_t>(static_cast<double>(row->churn) / steps),
-                                static_cast<double>(row->births) / steps, static_cast<std::int64_t>(row->growth)});
-        }
+        for (const memory_row* const row : order) out.push_back({device, *row});
     }
+    return out;
+}
+
+table memory_table(const report_input& input, const memory_summary& of) {
+    const bool was_killed = is_killed(input.data);
+    table out = make_table("memory", "GPU memory, by use and place of birth", use_columns(of, was_killed),
+                           rows_by_use(of, was_killed));
     out.legend = {
         {"use",
          "use: by when blocks are born and end. activations: born in forward, ended in backward or with the next "
@@ -207,7 +256,7 @@ table memory_table(const report_input& input, const memory_summary& of) {
         {"line", "line: that which asked for most of the row's bytes, as far as lines are known."},
         {"churn", "churn, births: of blocks given out in a step."},
         {"growth", "growth: of a step, of blocks that stay until the end."}};
-    out.shorten = largest_rows;
+    out.shorten = largest_rows("use");
     add_totals(of, out);
     if (of.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
@@ -228,29 +277,29 @@ report_part memory_report(const report_input& input) {
 report_part cuda_memory_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     const std::vector<cuda_memory_row> rows = cuda_memory_of(input, found);
-    table out{"memory_pieces", "CUDA's own memory, by the library that called CUDA", {}, {}, {}};
+    using row = cuda_memory_row;
     const bool has_several =
-        std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.device != rows.front().device; });
-    out.columns = {{"device", has_several ? "GPU" : "", quantity::identity},
-                   {"kind", "kind", quantity::text},
-                   {"caller", "called by", quantity::text},
-                   {"use", "for", quantity::text, 1},
-                   {"path", "born in", quantity::text},
-                   {"peak_bytes", "at peak", quantity::bytes},
-                   {"end_bytes", "at the end", quantity::bytes, 3},
-                   {"most_bytes", "at most", quantity::bytes, 2},
-                   {"births", "pieces", quantity::count, 4},
-                   {"births_in_steps", "in steps", quantity::count, 5}};
-    for (const cuda_memory_row& row : rows) {
-        out.rows.push_back({row.device, std::string(to_string(row.kind)), text_or_none(row.caller),
-                            std::string(row.is_of_allocator ? "PyTorch's allocator" : "itself"), row.path,
-                            static_cast<std::int64_t>(row.at_peak), static_cast<std::int64_t>(row.at_end),
-                            static_cast<std::int64_t>(row.most), row.births, row.births_in_steps});
-    }
+        std::any_of(rows.begin(), rows.end(), [&](const row& piece) { return piece.device != rows.front().device; });
+    const auto bytes = [](std::uint64_t row::*member) {
+        return [member](const row& piece) { return static_cast<std::int64_t>(piece.*member); };
+    };
+    const report_columns<row> columns = {
+        {{"device", has_several ? "GPU" : "", quantity::identity}, &row::device},
+        {{"kind", "kind"}, [](const row& piece) { return to_string(piece.kind); }},
+        {{"caller", "called by"}, text_or_none(&row::caller)},
+        {{"use", "for", quantity::text, 1},
+         [](const row& piece) { return piece.is_of_allocator ? "PyTorch's allocator" : "itself"; }},
+        {{"path", "born in"}, &row::path},
+        {{"peak_bytes", "at peak", quantity::bytes}, bytes(&row::at_peak)},
+        {{"end_bytes", "at the end", quantity::bytes, 3}, bytes(&row::at_end)},
+        {{"most_bytes", "at most", quantity::bytes, 2}, bytes(&row::most)},
+        {{"births", "pieces", quantity::count, 4}, &row::births},
+        {{"births_in_steps", "in steps", quantity::count, 5}, &row::births_in_steps}};
+    table out = make_table("memory_pieces", "CUDA's own memory, by the library that called CUDA", columns, rows);
     out.legend = {
         {"for", "for: what PyTorch's allocator had of CUDA is what it reserves; all else is outside of it."},
         {"at peak", "at peak: at the peak of the GPU's highest step; of the host's memory, of the fullest GPU's."}};
-    out.shorten = largest_rows;
+    out.shorten = largest_rows("kind");
     if (rows.empty()) {
         out.notes.push_back(input.data.property("allocations") == "on"
                                 ? "no call of CUDA's that had memory was recorded"
@@ -264,25 +313,26 @@ report_part cuda_memory_report(const report_input& input) {
 
 report_part jax_memory_report(const report_input& input) {
     const jax_memory found = jax_memory_of(input.data);
-    table out{"jax_memory", "What JAX had in memory when the recording ended", {}, {}, {}};
-    out.columns = {{"device", "device", quantity::text},    {"kind", "kind", quantity::text},
-                   {"line", "line", quantity::text},        {"code", "code", quantity::text},
-                   {"end_bytes", "bytes", quantity::bytes}, {"end_count", "count", quantity::count}};
-    for (const jax_holder& each : found.holders) {
-        const std::string line =
-            each.file.empty() ? std::string() : fmt::format("{}:{}", short_file(input.data, each.file), each.line);
-        const std::string kind = each.has_memory ? each.kind : each.kind + " without memory";
-        out.rows.push_back({each.device, kind, text_or_none(line), text_or_none(each.function),
-                            static_cast<std::int64_t>(each.bytes), each.count});
-    }
+    const auto line = [&](const jax_holder& holder) {
+        return none_unless(!holder.file.empty(),
+                           fmt::format("{}:{}", short_file(input.data, holder.file), holder.line));
+    };
+    const report_columns<jax_holder> columns = {
+        {{"device", "device"}, &jax_holder::device},
+        {{"kind", "kind"},
+         [](const auto& holder) { return holder.has_memory ? holder.kind : holder.kind + " without memory"; }},
+        {{"line", "line"}, line},
+        {{"code", "code"}, text_or_none(&jax_holder::function)},
+        {{"end_bytes", "bytes", quantity::bytes},
+         [](const auto& holder) { return static_cast<std::int64_t>(holder.bytes); }},
+        {{"end_count", "count", quantity::count}, &jax_holder::count}};
+    table out = make_table("jax_memory", "What JAX had in memory when the recording ended", columns, found.holders);
     for (const jax_device_memory& each : found.devices) {
         if (!each.in_use || !out.totals.empty()) continue;
-        out.totals = {{"in_use_bytes", *each.in_use},
-                      {"peak_bytes", each.peak ? table_cell(*each.peak) : table_cell()},
-                      {"limit_bytes", each.limit ? table_cell(*each.limit) : table_cell()}};
+        out.totals = {{"in_use_bytes", each.in_use}, {"peak_bytes", each.peak}, {"limit_bytes", each.limit}};
     }
     out.legend = {{"line", "line: of the program's own code, where an array was made or a program compiled."}};
-    out.shorten = largest_rows;
+    out.shorten = largest_rows("kind");
     out.notes = jax_memory_lines(found);
     if (found.devices.empty() && found.holders.empty()) {
         out.notes.push_back(input.data.property("allocations") == "on"
@@ -294,27 +344,28 @@ report_part jax_memory_report(const report_input& input) {
 
 report_part memory_steps_report(const report_input& input) {
     const memory_summary found = memory_of(input);
-    table out{"memory_steps", "GPU memory of each step", {}, {}, {}};
-    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
-                   {"step", "step", quantity::identity},
-                   {"start_ns", "", quantity::moment_ns},
-                   {"peak_bytes", "peak", quantity::bytes},
-                   {"peak_at_ns", "", quantity::moment_ns},
-                   {"path", "in", quantity::text},
-                   {"module", found.has_modules ? "module" : "", quantity::text},
-                   {"reserved_bytes", "reserved", quantity::bytes},
-                   {"growth_bytes", "growth", quantity::bytes},
-                   {"churn_bytes", "churn", quantity::bytes, 2},
-                   {"births", "births", quantity::count, 3},
-                   {"segments", "reserving", quantity::count, 1}};
+    using row = memory_step;
     const std::int64_t begin_ns = earliest_moment(input.data);
+    const auto moment = [begin_ns](std::int64_t row::*ns) {
+        return [=](const on_device<row>& step) { return step.item.*ns - begin_ns; };
+    };
+    const device_columns<row> columns = {
+        {column_of_devices(found), device_of<on_device<row>>},
+        {{"step", "step", quantity::identity}, of_item(&row::number)},
+        {{"start_ns", "", quantity::moment_ns}, moment(&row::start_ns)},
+        {{"peak_bytes", "peak", quantity::bytes}, of_item(&row::peak)},
+        {{"peak_at_ns", "", quantity::moment_ns}, moment(&row::peak_ns)},
+        {{"path", "in"}, of_item(&row::peak_path)},
+        {{"module", found.has_modules ? "module" : ""}, text_of_item(&row::peak_module)},
+        {{"reserved_bytes", "reserved", quantity::bytes}, of_item(&row::reserved)},
+        {{"growth_bytes", "growth", quantity::bytes}, of_item(&row::growth)},
+        {{"churn_bytes", "churn", quantity::bytes, 2}, of_item(&row::churn)},
+        {{"births", "births", quantity::count, 3}, of_item(&row::births)},
+        {{"segments", "reserving", quantity::count, 1}, of_item(&row::segments)}};
+    table out = make_table("memory_steps", "GPU memory of each step", columns);
     for (const memory_device& device : found.devices) {
         if (!device.has_steps) continue;
-        for (const memory_step& step : device.steps) {
-            out.rows.push_back({device.device, step.number, step.start_ns - begin_ns, step.peak,
-                                step.peak_ns - begin_ns, step.peak_path, text_or_none(step.peak_module), step.reserved,
-                                step.growth, step.churn, step.births, step.segments});
-        }
+        for (const memory_step& step : device.steps) out.rows.push_back(cells_of(columns, {device, step}));
     }
     out.legend = {
         {"peak", "peak: the most that was allocated in the step; in: the ranges that asked for the last of it."},
@@ -327,34 +378,29 @@ report_part memory_steps_report(const report_input& input) {
 
 report_part memory_lines_report(const report_input& input) {
     const memory_summary found = memory_of(input);
-    const bool has_failure = !failure_text(found).empty();
-    table out{"memory_lines", "GPU memory, by the line that asked for it", {}, {}, {}};
-    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
-                   {"line", "line", quantity::text},
-                   {"code", "code", quantity::text},
-                   {"failure_bytes", has_failure ? "at the error" : "", quantity::bytes},
-                   {"peak_bytes", "at peak", quantity::bytes},
-                   {"median_bytes", "median step", quantity::bytes, 2},
-                   {"end_bytes", "", quantity::bytes},
-                   {"churn_bytes", "churn", quantity::bytes, 3},
-                   {"births", "births", quantity::mean_count, 4},
-                   {"known_births", "", quantity::count}};
+    using row = memory_line;
+    const device_columns<row> columns = {
+        {column_of_devices(found), device_of<on_device<row>>},
+        {{"line", "line"}, text_of_item(&row::line)},
+        {{"code", "code"},
+         [](const auto& line) { return line.item.line.empty() ? "(no line is known)" : line.item.code; }},
+        {{"failure_bytes", failure_text(found).empty() ? "" : "at the error", quantity::bytes},
+         at_failure(&row::at_failure)},
+        {{"peak_bytes", "at peak", quantity::bytes}, of_item(&row::at_peak)},
+        {{"median_bytes", "median step", quantity::bytes, 2}, of_item(&row::at_median)},
+        {{"end_bytes", "", quantity::bytes}, of_item(&row::at_end)},
+        {{"churn_bytes", "churn", quantity::bytes, 3}, bytes_in_a_step(&row::churn)},
+        {{"births", "births", quantity::mean_count, 4}, in_a_step(&row::births)},
+        {{"known_births", "", quantity::count}, of_item(&row::known)}};
+    table out = make_table("memory_lines", "GPU memory, by the line that asked for it", columns);
     for (const memory_device& device : found.devices) {
-        const auto steps = static_cast<double>(std::max<std::size_t>(device.steps.size(), 1));
-        for (const memory_line& each : device.lines) {
-            out.rows.push_back({device.device, text_or_none(each.line),
-                                each.line.empty() ? std::string("(no line is known)") : each.code,
-                                device.failures.empty() ? table_cell() : table_cell(each.at_failure), each.at_peak,
-                                each.at_median, each.at_end,
-                                static_cast<std::int64_t>(static_cast<double>(each.churn) / steps),
-                                static_cast<double>(each.births) / steps, each.known});
-        }
+        for (const memory_line& line : device.lines) out.rows.push_back(cells_of(columns, {device, line}));
     }
     out.legend = {{"line",
                    "line: of the program's own code. A thread records up to 800 stacks a second, of blocks of 1 MiB "
                    "and more first; the others have the line of blocks of the same place and size."},
                   {"churn", "churn, births: of blocks given out in a step."}};
-    out.shorten = largest_rows;
+    out.shorten = largest_rows("line");
     if (found.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
     } else if (!found.has_lines) {
@@ -369,20 +415,14 @@ report_part memory_lines_report(const report_input& input) {
 report_part memory_findings_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     const std::vector<memory_finding> findings = memory_findings(found, checkpoints_of(input, found));
-    table out{"memory_findings", "What to change about GPU memory", {}, {}, {}};
-    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
-                   {"finding", "", quantity::text},
-                   {"title", "finding", quantity::text},
-                   {"value", "", quantity::number},
-                   {"path", "", quantity::text},
-                   {"module", "", quantity::text},
-                   {"line", "", quantity::text},
-                   {"code", "", quantity::text},
-                   {"advice", "try", quantity::text}};
-    for (const memory_finding& each : findings) {
-        out.rows.push_back({each.device, each.rule, each.title, each.bytes, text_or_none(each.path),
-                            text_or_none(each.module), text_or_none(each.line), text_or_none(each.code), each.advice});
-    }
+    using row = memory_finding;
+    const report_columns<row> columns = {
+        {column_of_devices(found), &row::device}, {{"finding", ""}, &row::rule},
+        {{"title", "finding"}, &row::title},      {{"value", "", quantity::number}, &row::bytes},
+        {{"path", ""}, text_or_none(&row::path)}, {{"module", ""}, text_or_none(&row::module)},
+        {{"line", ""}, text_or_none(&row::line)}, {{"code", ""}, text_or_none(&row::code)},
+        {{"advice", "try"}, &row::advice}};
+    table out = make_table("memory_findings", "What to change about GPU memory", columns, findings);
     // People get sentences, which columns would cut.
     if (!out.rows.empty()) {
         out.instead = fmt::format("{} finding{}", out.rows.size(), out.rows.size() == 1 ? "" : "s");
@@ -406,28 +446,30 @@ report_part memory_findings_report(const report_input& input) {
 
 report_part memory_checkpoints_report(const report_input& input) {
     const memory_summary found = memory_of(input);
-    table out{"memory_checkpoints", "Modules that could be checkpointed, by what that would save", {}, {}, {}};
-    out.columns = {{"device", found.devices.size() > 1 ? "GPU" : "", quantity::identity},
-                   {"module", "module", quantity::text},
-                   {"class", "class", quantity::text, 3},
-                   {"calls", "calls", quantity::count, 2},
-                   {"saving_bytes", "saves", quantity::bytes},
-                   {"peak_bytes", "peak then", quantity::bytes},
-                   {"cost_ns", "costs", quantity::time_ns},
-                   {"held_bytes", "holds", quantity::bytes, 1},
-                   {"output_bytes", "outputs", quantity::bytes, 1},
-                   {"forward_gpu_ns", "GPU forward", quantity::time_ns, 4},
-                   {"forward_host_ns", "host forward", quantity::time_ns, 5}};
+    using row = checkpoint_advice;
+    const auto whole_ns = [](double row::*ns) {
+        return [ns](const row& module) { return static_cast<std::int64_t>(module.*ns); };
+    };
+    const report_columns<row> columns = {
+        {column_of_devices(found), &row::device},
+        {{"module", "module"}, &row::module},
+        {{"class", "class", quantity::text, 3}, text_or_none(&row::class_name)},
+        {{"calls", "calls", quantity::count, 2}, &row::calls},
+        {{"saving_bytes", "saves", quantity::bytes}, &row::saving},
+        {{"peak_bytes", "peak then", quantity::bytes}, &row::peak},
+        {{"cost_ns", "costs", quantity::time_ns}, whole_ns(&row::cost_ns)},
+        {{"held_bytes", "holds", quantity::bytes, 1}, &row::held},
+        {{"output_bytes", "outputs", quantity::bytes, 1}, &row::outputs},
+        {{"forward_gpu_ns", "GPU forward", quantity::time_ns, 4}, whole_ns(&row::gpu_ns)},
+        {{"forward_host_ns", "host forward", quantity::time_ns, 5}, whole_ns(&row::host_ns)}};
+    table out =
+        make_table("memory_checkpoints", "Modules that could be checkpointed, by what that would save", columns);
     if (found.devices.empty()) {
         out.notes.push_back(no_allocation_text(input.data));
         return part_of(std::move(out));
     }
     const checkpoint_answer answer = checkpoints_of(input, found);
-    for (const checkpoint_advice& each : answer.modules) {
-        out.rows.push_back({each.device, each.module, text_or_none(each.class_name), each.calls, each.saving, each.peak,
-                            static_cast<std::int64_t>(each.cost_ns), each.held, each.outputs,
-                            static_cast<std::int64_t>(each.gpu_ns), static_cast<std::int64_t>(each.host_ns)});
-    }
+    out.rows = rows_of(columns, answer.modules);
     out.legend = {{"saves", "saves: of the highest step's peak, if each call of the module were checkpointed."},
                   {"costs", "costs: of a step, by replay with the module's forward once more before its backward."},
                   {"holds", "holds: what forward made in its calls, alive at the peak; outputs stay."}};

@@ -8,9 +8,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "report/makers.hpp"
 #include "report/projected_timeline.hpp"
+#include "report/report_column.hpp"
 #include "report/tables/mfu_report.hpp"
 
 namespace prof {
@@ -21,12 +23,19 @@ constexpr std::array<const char*, matrix_types> shape_figures = {"shape_fp64", "
                                                                  "shape_fp16", "shape_bf16", "shape_fp8",
                                                                  "shape_int8", "shape_fp4",  "shape_other"};
 
-// The rows of the table, one figure after another.
-class figure_rows {
-public:
-    figure_rows(const mfu_figures& of, table& out) : of_(of), out_(out) {}
+struct stated_figure {
+    const char* name;
+    std::optional<double> value;  // none: not known
+    const char* unit;
+    std::string from;  // what it is made of
+};
 
-    void run() {
+// The figures, one after another.
+class stated_figures {
+public:
+    explicit stated_figures(const mfu_figures& of) : of_(of) {}
+
+    std::vector<stated_figure> take() {
         add("step", of_.steps == 0 ? std::nullopt : std::optional(of_.step_ns * 1e-6), "ms",
             fmt::format("mean of {} steps", of_.steps));
         if (of_.samples_per_s) add("samples", of_.samples_per_s, "1/s", fmt::format("counter {}", samples_counter));
@@ -37,6 +46,7 @@ public:
         add_kernels();
         add_mfu("mfu", of_.mfu, of_.reason, !of_.is_declared);
         if (of_.shapes.flops != 0) add_shapes();
+        return std::move(out_);
     }
 
 private:
@@ -45,9 +55,7 @@ private:
     }
 
     void add(const char* figure, std::optional<double> value, const char* unit, std::string from) {
-        table_row row = {std::string(figure), table_cell(), std::string(unit), std::move(from)};
-        if (value) row[1] = table_cell(*value);
-        out_.rows.push_back(std::move(row));
+        out_.push_back({figure, value, unit, std::move(from)});
     }
 
     std::string achieved_from() const {
@@ -106,7 +114,7 @@ private:
     }
 
     const mfu_figures& of_;
-    table& out_;
+    std::vector<stated_figure> out_;
 };
 
 }  // namespace
@@ -127,14 +135,16 @@ mfu_figures mfu_of(const report_input& input) {
 }
 
 table mfu_report(const report_input& input) {
-    table out{"mfu", "Throughput and model FLOPs utilisation", {}, {}, {}};
-    out.columns = {{"figure", "figure"}, {"value", "value", quantity::number}, {"unit", "unit"}, {"from", "from"}};
+    const report_columns<stated_figure> columns = {{{"figure", "figure"}, &stated_figure::name},
+                                                   {{"value", "value", quantity::number}, &stated_figure::value},
+                                                   {{"unit", "unit"}, &stated_figure::unit},
+                                                   {{"from", "from"}, &stated_figure::from}};
+    table out = make_table("mfu", "Throughput and model FLOPs utilisation", columns);
     if (input.data.ops.empty()) {
         out.instead = "no GPU operation was recorded";
         return out;
     }
-    const mfu_figures of = mfu_of(input);
-    figure_rows(of, out).run();
+    out.rows = rows_of(columns, stated_figures(mfu_of(input)).take());
     return out;
 }
 

@@ -11,6 +11,7 @@
 
 #include "analysis/modules/module_finder.hpp"
 #include "report/makers.hpp"
+#include "report/report_column.hpp"
 #include "report/tables/table_of_step.hpp"
 
 namespace prof {
@@ -66,8 +67,37 @@ std::string no_phase_note(const module_table& of, std::int64_t in_rows_ns) {
                                     static_cast<double>(of.in_no_phase_ns + in_rows_ns)));
 }
 
-table_column time_column(std::string key, std::string title, int importance = 0) {
-    return {std::move(key), std::move(title), quantity::time_ns, importance};
+report_columns<module_row> module_columns(const module_table& modules) {
+    using row = module_row;
+    const auto any = [&](auto&& is) { return std::any_of(modules.rows.begin(), modules.rows.end(), is); };
+    const std::int64_t all_ns = gpu_ns(modules.phases);
+    const bool has_calls = any([](const row& module) { return module.calls != 0; });
+    const auto if_gpu = [&](const char* title) { return all_ns > 0 ? title : ""; };
+    report_columns<row> out = {{{"path", ""}, &row::path},
+                               {{"", "module"}, shown_name},
+                               {{"class", has_calls ? "class" : "", quantity::text, 5}, &row::class_name},
+                               {{"modules", "", quantity::count}, &row::modules},
+                               {{"calls", has_calls ? "calls" : "", quantity::count, 4}, &row::calls}};
+    for (std::size_t i = 0; i < modules.phases.size(); ++i) {
+        const std::string name = module_work_names[i];
+        out.push_back({{name + "_gpu_ns", modules.phases[i].ops != 0 ? name : "", quantity::time_ns},
+                       [i](const row& module) { return module.total[i].gpu_ns; }});
+    }
+    append(out, {{{"gpu_ns", if_gpu("GPU"), quantity::time_ns}, [](const row& module) { return gpu_ns(module.total); }},
+                 {{"gpu_share", if_gpu("GPU %"), quantity::share, 1},
+                  [all_ns](const row& module) {
+                      return all_ns > 0 ? static_cast<double>(gpu_ns(module.total)) / static_cast<double>(all_ns) : 0.0;
+                  }},
+                 {{"gpu_self_ns", if_gpu("self"), quantity::time_ns, 3},
+                  [](const row& module) { return gpu_ns(module.self); }}});
+    for (std::size_t i = 0; i < modules.phases.size(); ++i) {
+        const std::string name = module_work_names[i];
+        const bool has_host = any([i](const row& module) { return module.self[i].host_ns != 0; });
+        out.push_back({{name + "_host_ns", has_host ? "host " + name : "", quantity::time_ns, all_ns > 0 ? 2 : 0},
+                       [i](const row& module) { return module.total[i].host_ns; }});
+    }
+    out.push_back({{"slowest", ""}, &row::slowest});
+    return out;
 }
 
 void make_modules_of_step(table& of, const mean_step& by, bool has_gpu) {
@@ -93,51 +123,16 @@ table modules_report(const report_input& input) {
         measure_modules(data, attribute(data, options), input.projected.fold.mode != fold_mode::none,
                         part == nullptr ? nullptr : &part->kept());
 
-    const bool is_gpu_shown = gpu_ns(modules.phases) > 0;
-    const bool has_calls =
-        std::any_of(modules.rows.begin(), modules.rows.end(), [](const module_row& row) { return row.calls != 0; });
-    table out{"modules",
-              is_gpu_shown ? "GPU time by module" : "Host time by module",
-              {{"path", ""},
-               {"", "module"},
-               {"class", has_calls ? "class" : "", quantity::text, 5},
-               {"modules", "", quantity::count},
-               {"calls", has_calls ? "calls" : "", quantity::count, 4}},
-              {},
-              {}};
     const std::int64_t all_ns = gpu_ns(modules.phases);
-    const auto has_gpu = [&](std::size_t work) { return modules.phases[work].ops != 0; };
-    const auto has_host = [&](std::size_t work) {
-        return std::any_of(modules.rows.begin(), modules.rows.end(),
-                           [&](const module_row& row) { return row.self[work].host_ns != 0; });
-    };
+    const bool is_gpu_shown = all_ns > 0;
+    table out = make_table("modules", is_gpu_shown ? "GPU time by module" : "Host time by module",
+                           module_columns(modules), modules.rows);
     for (std::size_t i = 0; i < modules.phases.size(); ++i) {
-        const std::string name = module_work_names[i];
-        out.columns.push_back(time_column(name + "_gpu_ns", has_gpu(i) ? name : ""));
-        out.totals.emplace_back(name + "_gpu_ns", modules.phases[i].gpu_ns);
+        out.totals.emplace_back(std::string(module_work_names[i]) + "_gpu_ns", modules.phases[i].gpu_ns);
     }
-    out.columns.push_back(time_column("gpu_ns", is_gpu_shown ? "GPU" : ""));
-    out.columns.push_back({"gpu_share", is_gpu_shown ? "GPU %" : "", quantity::share, 1});
-    out.columns.push_back(time_column("gpu_self_ns", is_gpu_shown ? "self" : "", 3));
-    for (std::size_t i = 0; i < modules.phases.size(); ++i) {
-        const std::string name = module_work_names[i];
-        out.columns.push_back(time_column(name + "_host_ns", has_host(i) ? "host " + name : "", is_gpu_shown ? 2 : 0));
-    }
-    out.columns.push_back({"slowest", "", quantity::text});
-
     std::vector<std::uint32_t> depths;
-    for (const module_row& row : modules.rows) {
-        depths.push_back(row.depth);
-        std::vector<table_cell> cells = {row.path, shown_name(row), row.class_name, row.modules, row.calls};
-        for (const module_time& time : row.total) cells.emplace_back(time.gpu_ns);
-        const std::int64_t row_ns = gpu_ns(row.total);
-        cells.emplace_back(row_ns);
-        cells.emplace_back(all_ns > 0 ? static_cast<double>(row_ns) / static_cast<double>(all_ns) : 0.0);
-        cells.emplace_back(gpu_ns(row.self));
-        for (const module_time& time : row.total) cells.emplace_back(time.host_ns);
-        cells.emplace_back(row.slowest);
-        out.rows.push_back(std::move(cells));
-    }
+    depths.reserve(modules.rows.size());
+    for (const module_row& row : modules.rows) depths.push_back(row.depth);
     if (!modules.is_recorded)
         out.notes.push_back("no modules were recorded: " + std::string(what_records_modules(data)));
     out.shorten = [depths = std::move(depths)](const table& whole, const shown_limits& limits) {

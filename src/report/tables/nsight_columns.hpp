@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/table.hpp"
+#include "report/report_column.hpp"
 #include "report/tables/durations.hpp"
 #include "timeline/timeline.hpp"
 
@@ -33,26 +33,18 @@ inline table_column time_column(const std::string& name, int importance = 0) {
 }
 inline table_column percent_column() { return {"Time (%)", "Time", quantity::percent, 0, 1}; }
 
-// Adds Avg, Med, Min, Max and StdDev, each with `prefix` before it.
-inline void add_time_columns(std::vector<table_column>& columns, const std::string& prefix = {}, int importance = 0) {
-    columns.push_back(time_column(prefix + "Avg", importance));
-    columns.push_back(time_column(prefix + "Med", importance + 1));
-    columns.push_back(time_column(prefix + "Min", importance + 2));
-    columns.push_back(time_column(prefix + "Max", importance + 2));
-    columns.push_back(time_column(prefix + "StdDev", importance + 3));
-}
-
-// Adds the five cells for the columns of add_time_columns(); empty cells if there are no values.
-inline void add_statistics(std::vector<table_cell>& row, const std::vector<std::int64_t>& values) {
-    if (values.empty()) {
-        row.insert(row.end(), 5, table_cell{});
-        return;
-    }
-    const duration_statistics of = summarize(values);
-    for (table_cell cell : {table_cell{of.mean_ns}, table_cell{of.median_ns}, table_cell{of.min_ns},
-                            table_cell{of.max_ns}, table_cell{of.stddev_ns}}) {
-        row.push_back(std::move(cell));
-    }
+// Avg, Med, Min, Max and StdDev, each with `prefix` before it; none of them has a value without instances.
+template <typename TRow>
+report_columns<TRow> statistics_columns(duration_statistics TRow::*time, const std::string& prefix = {},
+                                        int importance = 0) {
+    const auto column = [&](const char* name, int more, auto figure) {
+        return report_column<TRow>{time_column(prefix + name, importance + more), [time, figure](const TRow& row) {
+                                       return none_unless((row.*time).instances != 0, row.*time.*figure);
+                                   }};
+    };
+    return {column("Avg", 0, &duration_statistics::mean_ns), column("Med", 1, &duration_statistics::median_ns),
+            column("Min", 2, &duration_statistics::min_ns), column("Max", 2, &duration_statistics::max_ns),
+            column("StdDev", 3, &duration_statistics::stddev_ns)};
 }
 
 inline std::string nsight_style(range_style style) { return style == range_style::push_pop ? "PushPop" : "StartEnd"; }
@@ -60,42 +52,45 @@ inline std::string nsight_style(range_style style) { return style == range_style
 // The pid from the capture's properties; 0 if it is not there.
 inline table_cell process_cell(const timeline& data) { return data.number("pid").value_or(0); }
 
-// Sorts rows by the number beside each, descending; equal ones keep their order. Returns the rows alone.
-inline std::vector<std::vector<table_cell>> largest_first(
-    std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows) {
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    std::vector<std::vector<table_cell>> out;
-    out.reserve(rows.size());
-    for (auto& [size, row] : rows) out.push_back(std::move(row));
-    return out;
+// Sorts by size(row), descending; equal ones keep their order.
+template <typename TRow, typename TSize>
+std::vector<TRow> largest_first(std::vector<TRow> rows, TSize&& size) {
+    std::stable_sort(rows.begin(), rows.end(), [&](const TRow& a, const TRow& b) { return size(a) > size(b); });
+    return rows;
 }
 
-// Gives `out` its columns and a row for each name: share of the time, total, count, statistics, name. By total,
-// descending; for people a total, or without rows the line `none`. O(n) in the durations. REQUIRES: each name has a
-// duration.
-inline table time_summary(table out, const std::string& count_title, const std::string& name_title,
+struct named_times {
+    std::string name{};
+    double percent = 0;
+    duration_statistics time{};
+};
+
+// A table with a row for each name: share of the time, total, count, statistics, name. By total, descending; for people
+// a total, or without rows the line `none`. O(n) in the durations. REQUIRES: each name has a duration.
+inline table time_summary(std::string report, std::string heading, const std::string& count_title,
+                          const std::string& name_title,
                           const std::map<std::string, std::vector<std::int64_t>>& durations_ns, const char* none) {
-    out.columns = {percent_column(), time_column("Total Time"), count_column(count_title)};
-    add_time_columns(out.columns);
-    out.columns.push_back(text_column(name_title));
-    std::int64_t all_ns = 0;
-    for (const auto& [name, of] : durations_ns) all_ns += summarize(of).total_ns;
-    std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows;
+    report_columns<named_times> columns = {
+        {percent_column(), &named_times::percent},
+        {time_column("Total Time"), [](const named_times& row) { return row.time.total_ns; }, true},
+        {count_column(count_title), [](const named_times& row) { return row.time.instances; }, true}};
+    append(columns, statistics_columns(&named_times::time));
+    columns.push_back({text_column(name_title), &named_times::name, true});
+
+    std::vector<named_times> rows;
     std::vector<std::int64_t> totals_ns;
-    std::uint64_t count = 0;
-    for (const auto& [name, of] : durations_ns) {
-        const std::int64_t total_ns = summarize(of).total_ns;
-        std::vector<table_cell> row = {100 * share_of(total_ns, all_ns), total_ns, of.size()};
-        add_statistics(row, of);
-        row.emplace_back(name);
-        rows.emplace_back(total_ns, std::move(row));
-        totals_ns.push_back(total_ns);
-        count += of.size();
+    named_times all{.name = "total"};
+    for (const auto& [name, durations] : durations_ns) {
+        rows.push_back({.name = name, .time = summarize(durations)});
+        totals_ns.push_back(rows.back().time.total_ns);
+        all.time.total_ns += rows.back().time.total_ns;
+        all.time.instances += durations.size();
     }
-    out.rows = largest_first(std::move(rows));
+    for (named_times& row : rows) row.percent = 100 * share_of(row.time.total_ns, all.time.total_ns);
+    rows = largest_first(std::move(rows), [](const named_times& row) { return row.time.total_ns; });
+    table out = make_table(std::move(report), std::move(heading), columns, rows);
     out.unit_ns = typical_time(std::move(totals_ns));
-    const table_cell blank = blank_cell();
-    out.sums = {{blank, all_ns, count, blank, blank, blank, blank, blank, std::string("total")}};
+    out.sums = {sums_of(columns, all)};
     out.legend = {{"Time", "Time: of the total of all rows."}};
     return or_none(std::move(out), none);
 }

@@ -5,7 +5,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "analysis/steps/capture_start.hpp"
 #include "report/makers.hpp"
@@ -72,111 +74,123 @@ range_projections project_ranges(const timeline& data, const hidden_domains& hid
     return out;
 }
 
-table nvtx_gpu_proj_sum(const report_input& input) {
-    struct group {
-        std::vector<std::int64_t> projected_ns;
-        std::int64_t range_ns = 0;
-        std::uint64_t ops = 0;
-        std::uint64_t levels = 0;
-        std::uint64_t children = 0;
+namespace {
+
+// Ranges of one name and style.
+struct projected_ranges {
+    std::string name, style;
+    std::vector<std::int64_t> durations_ns{};
+    duration_statistics projected{};  // of these
+    std::int64_t range_ns = 0;
+    std::uint64_t ops = 0, levels = 0, children = 0;
+};
+
+report_columns<projected_ranges> sum_columns() {
+    const auto mean = [](std::uint64_t projected_ranges::*sum) {
+        return [sum](const projected_ranges& row) {
+            return static_cast<double>(row.*sum) / static_cast<double>(row.projected.instances);
+        };
     };
+    report_columns<projected_ranges> out = {
+        {text_column("Range"), &projected_ranges::name},
+        {{"Style", "Style", quantity::text, 6}, &projected_ranges::style},
+        {time_column("Total Proj Time"), [](const auto& row) { return row.projected.total_ns; }},
+        {time_column("Total Range Time"), &projected_ranges::range_ns},
+        {count_column("Range Instances"), [](const auto& row) { return row.projected.instances; }}};
+    append(out, statistics_columns(&projected_ranges::projected, "Proj ", 1));
+    append(out, {{count_column("Total GPU Ops", 1), &projected_ranges::ops},
+                 {mean_column("Avg GPU Ops", 5), mean(&projected_ranges::ops)},
+                 {mean_column("Avg Range Lvl", 5), mean(&projected_ranges::levels)},
+                 {mean_column("Avg Num Child", 6), mean(&projected_ranges::children)}});
+    return out;
+}
+
+// The ranges one by one, by start.
+class projection_trace {
+public:
+    projection_trace(const timeline& data, std::vector<range_projection> ranges)
+        : data_(data), ranges_(std::move(ranges)), parent_(data.ranges.size(), npos) {
+        for (const range_projection& projected : ranges_) parent_[projected.range] = projected.parent;
+        std::stable_sort(ranges_.begin(), ranges_.end(),
+                         [](const range_projection& a, const range_projection& b) { return a.start_ns < b.start_ns; });
+    }
+
+    const std::vector<range_projection>& ranges() const noexcept { return ranges_; }
+
+    // They refer to this object.
+    report_columns<range_projection> columns() const {
+        const std::int64_t base_ns = earliest_moment(data_);
+        return {
+            {text_column("Name"), [this](const auto& row) { return nsight_range_name(data_, range(row)); }},
+            {{"Projected Start (ns)", "Projected Start", quantity::moment_ns, 0, 1},
+             [base_ns](const auto& row) { return row.start_ns - base_ns; }},
+            {time_column("Projected Duration"), [](const auto& row) { return row.end_ns - row.start_ns; }},
+            {{"Orig Start (ns)", "Orig Start", quantity::moment_ns, 1, 1},
+             [=, this](const auto& row) { return range(row).start_ns - base_ns; }},
+            {time_column("Orig Duration", 1),
+             [this](const auto& row) { return range(row).end_ns - range(row).start_ns; }},
+            {{"Style", "Style", quantity::text, 3}, [this](const auto& row) { return nsight_style(range(row).style); }},
+            {id_column("PID", 4), [pid = process_cell(data_)](const auto&) { return pid; }},
+            {id_column("TID", 2), [this](const auto& row) { return data_.threads[range(row).thread].tid; }},
+            {count_column("NumGPUOps"), &range_projection::ops},
+            {count_column("Lvl", 1), &range_projection::level},
+            {count_column("NumChild", 2), &range_projection::children},
+            {id_column("RangeId", 2), [](const auto& row) { return id(row.range); }},
+            {id_column("ParentId", 2), [](const auto& row) { return none_unless(row.parent != npos, id(row.parent)); }},
+            {{"RangeStack", "RangeStack", quantity::text, 5}, [this](const auto& row) { return stack(row.range); }}};
+    }
+
+private:
+    // The number of a range in the trace.
+    static std::uint64_t id(std::uint32_t range) noexcept { return std::uint64_t{range} + 1; }
+    const timeline_range& range(const range_projection& row) const { return data_.ranges[row.range]; }
+    std::string stack(std::uint32_t range) const {
+        std::string out;
+        for (; range != npos; range = parent_[range]) out.insert(0, ':' + std::to_string(id(range)));
+        return out;
+    }
+
+    const timeline& data_;
+    std::vector<range_projection> ranges_;
+    std::vector<std::uint32_t> parent_;  // by range
+};
+
+}  // namespace
+
+table nvtx_gpu_proj_sum(const report_input& input) {
     const timeline& data = input.data;
-    std::map<std::pair<std::string, std::string>, group> groups;  // by name and style
+    std::map<std::pair<std::string, std::string>, projected_ranges> groups;  // by name and style
     const range_projections projections = project_ranges(data, input.hidden);
     for (const range_projection& projected : projections.ranges) {
         const timeline_range& range = data.ranges[projected.range];
-        group& of = groups[{nsight_range_name(data, range), nsight_style(range.style)}];
-        of.projected_ns.push_back(projected.end_ns - projected.start_ns);
-        of.range_ns += range.end_ns - range.start_ns;
-        of.ops += projected.ops;
-        of.levels += projected.level;
-        of.children += projected.children;
+        projected_ranges& sum = groups[{nsight_range_name(data, range), nsight_style(range.style)}];
+        sum.durations_ns.push_back(projected.end_ns - projected.start_ns);
+        sum.range_ns += range.end_ns - range.start_ns;
+        sum.ops += projected.ops;
+        sum.levels += projected.level;
+        sum.children += projected.children;
     }
-
-    table out{"nvtx_gpu_proj_sum", "NVTX ranges projected on the GPU", {}, {}, {}};
-    out.columns = {text_column("Range"),
-                   {"Style", "Style", quantity::text, 6},
-                   time_column("Total Proj Time"),
-                   time_column("Total Range Time"),
-                   count_column("Range Instances")};
-    add_time_columns(out.columns, "Proj ", 1);
-    out.columns.push_back(count_column("Total GPU Ops", 1));
-    out.columns.push_back(mean_column("Avg GPU Ops", 5));
-    out.columns.push_back(mean_column("Avg Range Lvl", 5));
-    out.columns.push_back(mean_column("Avg Num Child", 6));
-    std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows;
-    for (const auto& [key, of] : groups) {
-        const std::size_t count = of.projected_ns.size();
-        const auto mean_of = [&](std::uint64_t sum) { return static_cast<double>(sum) / static_cast<double>(count); };
-        const std::int64_t total_ns = summarize(of.projected_ns).total_ns;
-        std::vector<table_cell> row = {key.first, key.second, total_ns, of.range_ns, count};
-        add_statistics(row, of.projected_ns);
-        row.emplace_back(of.ops);
-        for (const std::uint64_t sum : {of.ops, of.levels, of.children}) row.emplace_back(mean_of(sum));
-        rows.emplace_back(total_ns, std::move(row));
+    std::vector<projected_ranges> rows;
+    for (auto& [key, sum] : groups) {
+        std::tie(sum.name, sum.style) = key;
+        sum.projected = summarize(sum.durations_ns);
+        rows.push_back(std::move(sum));
     }
-    out.rows = largest_first(std::move(rows));
+    rows = largest_first(std::move(rows), [](const projected_ranges& row) { return row.projected.total_ns; });
+    table out = make_table("nvtx_gpu_proj_sum", "NVTX ranges projected on the GPU", sum_columns(), rows);
     note_left_out(out, projections.left_out);
     return or_none(std::move(out), "no GPU work was launched in a range");
 }
 
 table nvtx_gpu_proj_trace(const report_input& input) {
-    const timeline& data = input.data;
-    table out{"nvtx_gpu_proj_trace", "NVTX ranges projected on the GPU, one by one", {}, {}, {}};
-    out.columns = {text_column("Name"),
-                   {"Projected Start (ns)", "Projected Start", quantity::moment_ns, 0, 1},
-                   time_column("Projected Duration"),
-                   {"Orig Start (ns)", "Orig Start", quantity::moment_ns, 1, 1},
-                   time_column("Orig Duration", 1),
-                   {"Style", "Style", quantity::text, 3},
-                   id_column("PID", 4),
-                   id_column("TID", 2),
-                   count_column("NumGPUOps"),
-                   count_column("Lvl", 1),
-                   count_column("NumChild", 2),
-                   id_column("RangeId", 2),
-                   id_column("ParentId", 2),
-                   {"RangeStack", "RangeStack", quantity::text, 5}};
-    range_projections projections = project_ranges(data, input.hidden);
+    range_projections projections = project_ranges(input.data, input.hidden);
+    const auto trace = std::make_shared<const projection_trace>(input.data, std::move(projections.ranges));
+    table out = make_table("nvtx_gpu_proj_trace", "NVTX ranges projected on the GPU, one by one", trace->columns());
     note_left_out(out, projections.left_out);
-    const auto listed = std::make_shared<std::vector<range_projection>>(std::move(projections.ranges));
-    std::vector<range_projection>& ranges = *listed;
-    std::vector<std::uint32_t> parent(data.ranges.size(), npos);
-    for (const range_projection& projected : ranges) parent[projected.range] = projected.parent;
-    std::stable_sort(ranges.begin(), ranges.end(),
-                     [](const range_projection& a, const range_projection& b) { return a.start_ns < b.start_ns; });
-
-    // The number of a range in the trace.
-    const auto id = [](std::uint32_t range) { return std::uint64_t{range} + 1; };
-    const std::int64_t base_ns = earliest_moment(data);
-    const table_cell pid = process_cell(data);
-    const auto row_of = [&data, parent = std::move(parent), id, base_ns, pid](const range_projection& projected) {
-        const timeline_range& range = data.ranges[projected.range];
-        std::string stack;
-        for (std::uint32_t at = projected.range; at != npos; at = parent[at]) {
-            stack.insert(0, ':' + std::to_string(id(at)));
-        }
-        return table_row{nsight_range_name(data, range),
-                         projected.start_ns - base_ns,
-                         projected.end_ns - projected.start_ns,
-                         range.start_ns - base_ns,
-                         range.end_ns - range.start_ns,
-                         nsight_style(range.style),
-                         pid,
-                         data.threads[range.thread].tid,
-                         projected.ops,
-                         projected.level,
-                         projected.children,
-                         id(projected.range),
-                         projected.parent == npos ? table_cell{} : id(projected.parent),
-                         std::move(stack)};
+    const auto for_each_range = [trace](const auto& visit) {
+        for (const range_projection& row : trace->ranges()) visit(row);
     };
-    give_rows(out,
-              {listed->size(),
-               [listed, row_of](const row_source::visitor& visit) {
-                   for (const range_projection& projected : *listed) visit(row_of(projected));
-               }},
-              input.may_make_rows_later);
+    give_rows(out, trace->columns(), trace->ranges().size(), for_each_range, input.may_make_rows_later);
     return or_none(std::move(out), "no GPU work was launched in a range");
 }
 

@@ -13,6 +13,32 @@
 #include "timeline/launched_ops.hpp"
 
 namespace prof {
+namespace {
+
+// Kernels of one name in ranges of one name.
+struct kernels_of_range {
+    std::vector<std::int64_t> durations_ns{};
+    std::uint64_t ranges = 0;
+    std::string range{}, style{}, kernel{};
+    std::uint32_t tid = 0;
+    duration_statistics time{};
+};
+
+report_columns<kernels_of_range> kernel_columns(const timeline& data) {
+    report_columns<kernels_of_range> out = {
+        {text_column("NVTX Range"), &kernels_of_range::range},
+        {{"Style", "Style", quantity::text, 6}, &kernels_of_range::style},
+        {id_column("PID", 5), [pid = process_cell(data)](const auto&) { return pid; }},
+        {id_column("TID", 2), &kernels_of_range::tid},
+        {count_column("NVTX Inst", 1), &kernels_of_range::ranges},
+        {count_column("Kern Inst"), [](const auto& row) { return row.time.instances; }},
+        {time_column("Total Time"), [](const auto& row) { return row.time.total_ns; }}};
+    append(out, statistics_columns(&kernels_of_range::time));
+    out.push_back({text_column("Kernel Name"), &kernels_of_range::kernel});
+    return out;
+}
+
+}  // namespace
 
 table nvtx_pushpop_sum(const report_input& input) {
     const timeline& data = input.data;
@@ -21,15 +47,12 @@ table nvtx_pushpop_sum(const report_input& input) {
         if (range.style != range_style::push_pop || !range.takes_part() || input.hidden.contains(range)) continue;
         durations_ns[nsight_range_name(data, range)].push_back(range.end_ns - range.start_ns);
     }
-    return time_summary({"nvtx_pushpop_sum", "NVTX push/pop ranges on the host", {}, {}, {}}, "Instances", "Range",
-                        durations_ns, "no push/pop range was recorded");
+    return time_summary("nvtx_pushpop_sum", "NVTX push/pop ranges on the host", "Instances", "Range", durations_ns,
+                        "no push/pop range was recorded");
 }
 
 table nvtx_kern_sum(const report_input& input) {
-    struct group {
-        std::vector<std::int64_t> durations_ns;
-        std::uint64_t ranges = 0;
-    };
+    using group = kernels_of_range;
     const timeline& data = input.data;
     text_ids range_texts;
     text_ids kernel_texts;
@@ -55,29 +78,22 @@ table nvtx_kern_sum(const report_input& input) {
     };
     const std::uint64_t left_out = for_each_range_around(data, input.hidden, count_kernels);
 
-    table out{"nvtx_kern_sum", "Kernels by NVTX range", {}, {}, {}};
-    note_left_out(out, left_out);
-    out.columns = {text_column("NVTX Range"), {"Style", "Style", quantity::text, 6}, id_column("PID", 5),
-                   id_column("TID", 2),       count_column("NVTX Inst", 1),          count_column("Kern Inst"),
-                   time_column("Total Time")};
-    add_time_columns(out.columns);
-    out.columns.push_back(text_column("Kernel Name"));
-    const table_cell pid = process_cell(data);
-    std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows;
-    for (const auto& [key, of] : groups) {
-        const auto& [range, style, tid, kernel] = key;
-        const std::int64_t total_ns = summarize(of.durations_ns).total_ns;
-        std::vector<table_cell> row = {
-            range_texts.text(range), nsight_style(style), pid, tid, of.ranges, of.durations_ns.size(), total_ns};
-        add_statistics(row, of.durations_ns);
-        row.emplace_back(kernel_texts.text(kernel));
-        rows.emplace_back(total_ns, std::move(row));
+    std::vector<kernels_of_range> rows;
+    for (auto& [key, row] : groups) {
+        row.range = range_texts.text(std::get<0>(key));
+        row.style = nsight_style(std::get<1>(key));
+        row.tid = std::get<2>(key);
+        row.kernel = kernel_texts.text(std::get<3>(key));
+        row.time = summarize(row.durations_ns);
+        rows.push_back(std::move(row));
     }
-    out.rows = largest_first(std::move(rows));
+    rows = largest_first(std::move(rows), [](const kernels_of_range& row) { return row.time.total_ns; });
     // By range, style and thread; of one the largest kernel first.
-    std::stable_sort(out.rows.begin(), out.rows.end(), [](const auto& a, const auto& b) {
-        return std::tie(a[0].value, a[1].value, a[3].value) < std::tie(b[0].value, b[1].value, b[3].value);
+    std::stable_sort(rows.begin(), rows.end(), [](const kernels_of_range& a, const kernels_of_range& b) {
+        return std::tie(a.range, a.style, a.tid) < std::tie(b.range, b.style, b.tid);
     });
+    table out = make_table("nvtx_kern_sum", "Kernels by NVTX range", kernel_columns(data), rows);
+    note_left_out(out, left_out);
     return or_none(std::move(out), "no kernel was launched in a range");
 }
 

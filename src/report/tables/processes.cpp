@@ -14,6 +14,7 @@
 
 #include "base/display_text.hpp"
 #include "report/makers.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 namespace {
@@ -30,26 +31,40 @@ std::string program_of(const captured_process& process) {
 }
 
 // One line for the processes of `group`, which is not empty.
-table_row line_of(const std::vector<const captured_process*>& group) {
+captured_process together(const std::vector<const captured_process*>& group) {
     captured_process sum = *group.front();
+    sum.program = program_of(sum);
+    if (group.size() == 1) return sum;
+    sum.program = fmt::format("{} x {}", group.size(), sum.program);
+    sum.pid.reset();
     for (std::size_t i = 1; i < group.size(); ++i) {
         sum.recorded_ns = std::max(sum.recorded_ns, group[i]->recorded_ns);
         sum.ranges += group[i]->ranges;
         sum.calls += group[i]->calls;
     }
-    const bool is_one = group.size() == 1;
-    std::string program = program_of(sum);
-    if (!is_one) program = fmt::format("{} x {}", group.size(), program);
-    return {sum.rank ? table_cell(*sum.rank) : table_cell(),
-            is_one && sum.pid ? table_cell(*sum.pid) : table_cell(),
-            std::move(program),
-            sum.host,
-            sum.recorded_ns,
-            sum.ranges,
-            sum.ops,
-            sum.gpu_sum_ns,
-            sum.part,
-            sum.state};
+    return sum;
+}
+
+report_columns<captured_process> overview_columns(std::span<const captured_process> processes) {
+    const auto titled_if_any = [&](const char* title, auto&& is) {
+        return std::any_of(processes.begin(), processes.end(), is) ? title : "";
+    };
+    const auto has_other_rank = [&](const auto& process) { return process.rank != processes.front().rank; };
+    const auto has_other_host = [&](const auto& process) { return process.host != processes.front().host; };
+    const auto has_ops = [](const auto& process) { return process.ops != 0; };
+    return {{{"rank", titled_if_any("rank", has_other_rank), quantity::identity}, &captured_process::rank},
+            {{"pid", "pid", quantity::identity}, &captured_process::pid},
+            {{"program", "program"}, &captured_process::program},
+            {{"host", titled_if_any("host", has_other_host), quantity::text, 3}, &captured_process::host},
+            {{"recorded_ns", "recorded", quantity::time_ns, 2}, &captured_process::recorded_ns},
+            {{"ranges", "ranges", quantity::count}, &captured_process::ranges},
+            {{"ops", titled_if_any("GPU ops", has_ops), quantity::count, 1}, &captured_process::ops},
+            {{"gpu_sum_ns", titled_if_any("GPU", has_ops), quantity::time_ns}, &captured_process::gpu_sum_ns},
+            {{"part", titled_if_any("part", [](const auto& process) { return !process.part.empty(); })},
+             &captured_process::part},
+            {{"state", titled_if_any("ended", [](const auto& process) { return !process.state.empty(); }),
+              quantity::text, 1},
+             &captured_process::state}};
 }
 
 // A process has several captures where each window has its own.
@@ -89,35 +104,15 @@ table processes_table(std::span<const captured_process> processes) {
     }
     std::stable_sort(groups.begin(), groups.end(),
                      [](const auto& a, const auto& b) { return a.front()->rank < b.front()->rank; });
-    table out{"processes", overview_heading(processes), {}, {}, {}};
-    out.columns = {{"rank", "rank", quantity::identity},
-                   {"pid", "pid", quantity::identity},
-                   {"program", "program", quantity::text},
-                   {"host", "host", quantity::text, 3},
-                   {"recorded_ns", "recorded", quantity::time_ns, 2},
-                   {"ranges", "ranges", quantity::count},
-                   {"ops", "GPU ops", quantity::count, 1},
-                   {"gpu_sum_ns", "GPU", quantity::time_ns},
-                   {"part", "part", quantity::text},
-                   {"state", "ended", quantity::text, 1}};
-    const auto hide = [&](std::size_t column, bool hidden) {
-        if (hidden) out.columns[column].title.clear();
-    };
-    const auto all = [&](auto&& is) { return std::all_of(processes.begin(), processes.end(), is); };
-    hide(0, all([&](const captured_process& process) { return process.rank == processes.front().rank; }));
-    hide(3, all([&](const captured_process& process) { return process.host == processes.front().host; }));
-    hide(6, all([](const captured_process& process) { return process.ops == 0; }));
-    hide(7, all([](const captured_process& process) { return process.ops == 0; }));
-    hide(8, all([](const captured_process& process) { return process.part.empty(); }));
-    hide(9, all([](const captured_process& process) { return process.state.empty(); }));
+    std::vector<captured_process> rows;
     for (const auto& group : groups) {
         if (group.size() > most_unfolded) {
-            out.rows.push_back(line_of(group));
-            continue;
+            rows.push_back(together(group));
+        } else {
+            for (const captured_process* const one : group) rows.push_back(together({one}));
         }
-        for (const captured_process* const one : group) out.rows.push_back(line_of({one}));
     }
-    return out;
+    return make_table("processes", overview_heading(processes), overview_columns(processes), rows);
 }
 
 std::unique_ptr<report_job> begin_processes_job(job_knowledge& /*shared*/) { return std::make_unique<processes_job>(); }

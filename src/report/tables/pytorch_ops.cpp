@@ -178,17 +178,41 @@ pytorch_table pytorch_operators(const timeline& data) {
 
 namespace {
 
+// `all`: the sum of the rows. A table of a step has one share, that of its order.
+report_columns<pytorch_row> operator_columns(const pytorch_row& all, bool has_gpu, bool has_backward, bool is_of_step) {
+    using row = pytorch_row;
+    const auto if_gpu = [&](const char* title) { return has_gpu ? title : ""; };
+    const auto share = [&](const char* title, int importance, auto part, auto whole, bool is_order = false) {
+        if (is_of_step) title = is_order ? "share" : "";
+        const auto cell = [&all, part, whole](const row& one) {
+            return &one == &all ? 1.0 : share_of(one.*part, all.*whole);
+        };
+        return report_column<row>{{"", title, quantity::share, importance}, cell, part == whole};
+    };
+    const auto each = [](std::int64_t row::*ns) {
+        return [ns](const row& one) { return mean_over(one.*ns, one.calls); };
+    };
+    const int host_importance = has_gpu ? 1 : 0;
+    return {{{"name", ""}, &row::name},
+            {{"", "name"}, [](const row& one) { return shown_operator(one.name); }, true},
+            {{"calls", "calls", quantity::count}, &row::calls},
+            {{"cpu_total_ns", "CPU total", quantity::time_ns, 2 * host_importance}, &row::cpu_total_ns},
+            share("CPU %", 5, &row::cpu_total_ns, &row::cpu_self_ns),
+            {{"cpu_self_ns", "self CPU", quantity::time_ns, host_importance}, &row::cpu_self_ns, true},
+            share("self CPU %", 3, &row::cpu_self_ns, &row::cpu_self_ns, !has_gpu),
+            {{"", "CPU/call", quantity::time_ns, 4 * host_importance}, each(&row::cpu_total_ns)},
+            {{"gpu_total_ns", if_gpu("GPU total"), quantity::time_ns}, &row::gpu_total_ns},
+            share(if_gpu("GPU %"), 5, &row::gpu_total_ns, &row::gpu_self_ns),
+            {{"gpu_self_ns", if_gpu("self GPU"), quantity::time_ns}, &row::gpu_self_ns, true},
+            share(if_gpu("self GPU %"), 3, &row::gpu_self_ns, &row::gpu_self_ns, has_gpu),
+            {{"", if_gpu("GPU/call"), quantity::time_ns, 4}, each(&row::gpu_total_ns)},
+            {{"gpu_ops", if_gpu("ops"), quantity::count, 6}, &row::gpu_ops},
+            {{"backward_gpu_ns", has_backward ? if_gpu("backward") : "", quantity::time_ns}, &row::backward_gpu_ns},
+            {{"backward_calls", has_backward ? "nodes" : "", quantity::count, 6}, &row::backward_calls}};
+}
+
 void make_operators_of_step(table& of, const mean_step& by, bool has_gpu) {
     of.heading = "PyTorch's operators and ranges, in a step";
-    for (const char* const title : {"CPU %", "self CPU %", "GPU %", "self GPU %"}) {
-        for (table_column& column : of.columns) {
-            if (column.key.empty() && column.title == title) column.title.clear();
-        }
-    }
-    // The share that stays is the one of the table's order.
-    constexpr std::size_t self_cpu_share = 6;
-    constexpr std::size_t self_gpu_share = 11;
-    of.columns[has_gpu ? self_gpu_share : self_cpu_share].title = "share";
     divide_count(of, "calls", by);
     divide_count(of, "gpu_ops", by);
     divide_count(of, "backward_calls", by);
@@ -208,52 +232,21 @@ table pytorch_ops_report(const report_input& input) {
     const timeline& data = data_of_tables(input);
     const pytorch_table operators = pytorch_operators(data);
     const bool has_gpu = !data.ops.empty();
-    const auto if_gpu = [&](const char* title) { return has_gpu ? title : ""; };
-    const int host_importance = has_gpu ? 1 : 0;
-    table out{"pytorch_ops",
-              "PyTorch's operators and ranges",
-              {{"name", ""},
-               {"", "name"},
-               {"calls", "calls", quantity::count},
-               {"cpu_total_ns", "CPU total", quantity::time_ns, 2 * host_importance},
-               {"", "CPU %", quantity::share, 5},
-               {"cpu_self_ns", "self CPU", quantity::time_ns, host_importance},
-               {"", "self CPU %", quantity::share, 3},
-               {"", "CPU/call", quantity::time_ns, 4 * host_importance},
-               {"gpu_total_ns", if_gpu("GPU total"), quantity::time_ns},
-               {"", if_gpu("GPU %"), quantity::share, 5},
-               {"gpu_self_ns", if_gpu("self GPU"), quantity::time_ns},
-               {"", if_gpu("self GPU %"), quantity::share, 3},
-               {"", if_gpu("GPU/call"), quantity::time_ns, 4},
-               {"gpu_ops", if_gpu("ops"), quantity::count, 6},
-               {"backward_gpu_ns", operators.backward_nodes != 0 ? if_gpu("backward") : "", quantity::time_ns},
-               {"backward_calls", operators.backward_nodes != 0 ? "nodes" : "", quantity::count, 6}},
-              {},
-              {{"backward_nodes", operators.backward_nodes},
-               {"unlinked_nodes", operators.unlinked_nodes},
-               {"ambiguous_nodes", operators.ambiguous_nodes}}};
-    std::int64_t cpu_ns = 0;
-    std::int64_t gpu_ns = 0;
+    pytorch_row all{.name = "self time total"};
     for (const pytorch_row& row : operators.rows) {
-        cpu_ns += row.cpu_self_ns;
-        gpu_ns += row.gpu_self_ns;
+        all.cpu_self_ns += row.cpu_self_ns;
+        all.gpu_self_ns += row.gpu_self_ns;
     }
-    for (const pytorch_row& row : operators.rows) {
-        const auto each = [&](std::int64_t ns) {
-            return static_cast<double>(ns) / static_cast<double>(std::max<std::uint64_t>(row.calls, 1));
-        };
-        out.rows.push_back({row.name, shown_operator(row.name), row.calls, row.cpu_total_ns,
-                            share_of(row.cpu_total_ns, cpu_ns), row.cpu_self_ns, share_of(row.cpu_self_ns, cpu_ns),
-                            each(row.cpu_total_ns), row.gpu_total_ns, share_of(row.gpu_total_ns, gpu_ns),
-                            row.gpu_self_ns, share_of(row.gpu_self_ns, gpu_ns), each(row.gpu_total_ns), row.gpu_ops,
-                            row.backward_gpu_ns, row.backward_calls});
-    }
+    const report_columns<pytorch_row> columns =
+        operator_columns(all, has_gpu, operators.backward_nodes != 0, input.step != nullptr);
+    table out = make_table("pytorch_ops", "PyTorch's operators and ranges", columns, operators.rows);
+    out.totals = {{"backward_nodes", operators.backward_nodes},
+                  {"unlinked_nodes", operators.unlinked_nodes},
+                  {"ambiguous_nodes", operators.ambiguous_nodes}};
     if (out.rows.empty()) {
         out.notes.emplace_back("no operators were recorded: prof run --pytorch ops records them");
     } else {
-        const table_cell none = blank_cell();
-        out.sums.push_back({none, std::string("self time total"), none, none, none, cpu_ns, 1.0, none, none, none,
-                            gpu_ns, 1.0, none, none, none, none});
+        out.sums.push_back(sums_of(columns, all));
     }
     const auto note = [&](std::uint64_t count, const char* why) {
         if (count == 0) return;

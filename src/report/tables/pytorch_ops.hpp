@@ -19,7 +19,7 @@
 namespace prof {
 
 struct pytorch_row {
-    std::string name;
+    std::string name{};
     std::uint64_t calls = 0;
     std::int64_t cpu_total_ns = 0;
     std::int64_t cpu_self_ns = 0;  // without what PyTorch's ranges inside took

@@ -19,15 +19,13 @@
 #include "analysis/steps/whole_steps.hpp"
 #include "base/display_text.hpp"
 #include "report/projected_timeline.hpp"
+#include "report/report_column.hpp"
 #include "report/tables/projection_notes.hpp"
 
 namespace prof {
 namespace {
 
 constexpr std::string_view gpu_projection_name = "gpu-projection";
-
-enum column : std::size_t { range, calls, cpu, gpu, share, self, busy, ops, adopted, waits, between_gpus, bytes };
-constexpr std::size_t column_count = bytes + 1;
 
 // Times of the rows of a tree as people see them: children and what is outside of them add up to their parent.
 class printed_rows {
@@ -75,6 +73,11 @@ private:
     std::int64_t total_ns_ = 0;
 };
 
+// Nothing where it is 0.
+auto if_any(std::int64_t projection_row::*ns) {
+    return [ns](const shown_row& row) { return blank_unless(row.figures.*ns != 0, row.figures.*ns); };
+}
+
 // What people see of it, in rows within limits. Owns all that it needs.
 class shown_ranges {
 public:
@@ -105,70 +108,88 @@ public:
     const std::vector<projection_row>& rows() const noexcept { return rows_; }
     const std::vector<projection_row>& process_ranges() const noexcept { return process_; }
 
-    std::vector<table_row> all(const std::vector<projection_row>& rows) const {
-        std::vector<table_row> out;
-        out.reserve(rows.size());
-        for (const projection_row& row : rows) out.push_back(cells({.figures = row}));
+    // They refer to this object. `rows`: those of the table.
+    report_columns<shown_row> columns(std::string_view title, const std::vector<projection_row>& rows) const {
+        const auto titled = [](bool is_shown, const char* text) { return is_shown ? text : ""; };
+        const auto titled_if_any = [&](const char* text, auto figure) {
+            return titled(std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.*figure != 0; }),
+                          text);
+        };
+        return {
+            {{"", std::string(title)}, name},
+            {{"", "calls", quantity::mean_count, 3},
+             [this](const auto& row) { return blank_unless(is_range(row), of_a_step(row.figures.instances)); }},
+            {{"", "CPU", quantity::time_ns},
+             [](const auto& row) {
+                 return row.figures.is_captured ? table_cell() : blank_unless(is_range(row), row.figures.host_ns);
+             }},
+            {{"", titled(has_gpu_, "GPU"), quantity::time_ns}, [](const auto& row) { return row.figures.gpu_sum_ns; }},
+            {{"", "% of step", quantity::share},
+             [this](const auto& row) {
+                 const std::int64_t ns = has_gpu_ ? row.figures.gpu_sum_ns : row.figures.host_ns;
+                 return static_cast<double>(ns) / std::max(length_ns_, 1.0);
+             }},
+            {{"", "self", quantity::time_ns, 2},
+             [this](const auto& row) { return has_gpu_ ? row.figures.gpu_self_ns : row.figures.host_self_ns; }},
+            {{"", titled(has_gpu_, "busy"), quantity::time_ns, 5},
+             [](const auto& row) {
+                 return blank_unless(row.stands_for == 0 && row.figures.gpu_busy_ns != 0, row.figures.gpu_busy_ns);
+             }},
+            {{"", titled(has_gpu_, "ops"), quantity::mean_count, 4},
+             [this](const auto& row) { return of_a_step(row.figures.ops); }},
+            {{"", titled_if_any("adopted", &projection_row::adopted_ops), quantity::share, 1}, adopted_share},
+            {{"", titled_if_any("waits", &projection_row::wait_ns), quantity::time_ns, 2},
+             if_any(&projection_row::wait_ns)},
+            {{"", titled_if_any("comm", &projection_row::communication_ns), quantity::time_ns, 2},
+             if_any(&projection_row::communication_ns)},
+            {{"", titled_if_any("bytes", &projection_row::payload_bytes), quantity::bytes, 2}, [this](const auto& row) {
+                 const auto bytes = static_cast<std::uint64_t>(of_a_step(row.figures.payload_bytes));
+                 return blank_unless(row.figures.payload_bytes != 0, bytes);
+             }}};
+    }
+
+    table made(std::string heading, std::string_view title, const std::vector<projection_row>& rows) const {
+        const report_columns<shown_row> all = columns(title, rows);
+        table out = make_table(std::string(gpu_projection_name), std::move(heading), all);
+        for (const projection_row& row : rows) out.rows.push_back(cells_of(all, {.figures = row}));
         return out;
     }
-    table_row sum() const {
+    shown_row sum() const {
         projection_row all;
         all.path = "all GPU work";
         all.kind = row_kind::no_range;
         all.gpu_sum_ns = all.gpu_self_ns = total_ns_;
         all.ops = whole_.total_ops;
         all.adopted_ops = whole_.adopted_ops;
-        return cells({.figures = all});
+        return {.figures = all};
     }
 
     shown_rows ranges(const shown_limits& limits) const {
         const row_limits within{.most = limits.rows, .deepest = limits.deepest};
         std::vector<shown_row> shown = rows_to_show(rows_, within);
-        shown_rows out;
-        for (const shown_row& row : shown) out.rows.push_back(cells(row));
-        if (has_gpu_) out.sums.push_back(sum());
+        const report_columns<shown_row> all = columns({}, {});
+        shown_rows out{.rows = rows_of(all, shown)};
+        if (has_gpu_) out.sums.push_back(cells_of(all, sum()));
         if (out.rows.empty()) out.instead = if_none_;
         for (shown_row& row : rows_to_show(process_, within)) shown.push_back(std::move(row));
         out.reading_notes = projection_notes(whole_, shown);
         return out;
     }
     shown_rows start_end(const shown_limits& limits) const {
-        shown_rows out;
-        for (const shown_row& row : rows_to_show(process_, {.most = limits.rows, .deepest = limits.deepest})) {
-            out.rows.push_back(cells(row));
-        }
-        return out;
+        return {.rows =
+                    rows_of(columns({}, {}), rows_to_show(process_, {.most = limits.rows, .deepest = limits.deepest}))};
     }
 
 private:
-    table_row cells(const shown_row& of) const {
-        const projection_row& row = of.figures;
-        const bool is_sum = of.stands_for != 0;
-        const bool is_range = is_sum || row.kind == row_kind::range;
-        const auto if_range = [&](auto value) { return is_range ? table_cell(value) : blank_cell(); };
-        const auto if_any = [&](auto value) { return value == 0 ? blank_cell() : table_cell(value); };
-        table_row out(column_count);
-        out[range] = name(of);
-        out[calls] = if_range(static_cast<double>(row.instances) / count_);
-        out[cpu] = row.is_captured ? table_cell() : if_range(row.host_ns);
-        out[gpu] = row.gpu_sum_ns;
-        out[share] = static_cast<double>(has_gpu_ ? row.gpu_sum_ns : row.host_ns) / std::max(length_ns_, 1.0);
-        out[self] = has_gpu_ ? row.gpu_self_ns : row.host_self_ns;
-        out[busy] = is_sum || row.gpu_busy_ns == 0 ? blank_cell() : table_cell(row.gpu_busy_ns);
-        out[ops] = static_cast<double>(row.ops) / count_;
-        if (row.ops != 0 && row.adopted_ops != 0 && !is_sum) {
-            out[adopted] = static_cast<double>(row.adopted_ops) / static_cast<double>(row.ops);
-        } else {
-            out[adopted] = blank_cell();
-        }
-        out[waits] = if_any(row.wait_ns);
-        out[between_gpus] = if_any(row.communication_ns);
-        out[bytes] = row.payload_bytes == 0
-                         ? blank_cell()
-                         : table_cell(static_cast<std::uint64_t>(static_cast<double>(row.payload_bytes) / count_));
-        return out;
+    static bool is_range(const shown_row& row) noexcept {
+        return row.stands_for != 0 || row.figures.kind == row_kind::range;
     }
-
+    double of_a_step(std::uint64_t count) const noexcept { return static_cast<double>(count) / count_; }
+    static table_cell adopted_share(const shown_row& row) {
+        const projection_row& figures = row.figures;
+        if (figures.ops == 0 || figures.adopted_ops == 0 || row.stands_for != 0) return blank_cell();
+        return static_cast<double>(figures.adopted_ops) / static_cast<double>(figures.ops);
+    }
     static std::string name(const shown_row& of) {
         const std::string indent(2 * std::size_t{of.figures.depth}, ' ');
         if (of.stands_for != 0) {
@@ -187,35 +208,6 @@ private:
     std::vector<projection_row> rows_;
     std::vector<projection_row> process_;
 };
-
-table empty_table(const shown_ranges& of, const std::vector<projection_row>& rows, std::string_view title,
-                  const mean_step& step) {
-    const bool has_gpu = of.has_gpu();
-    const auto any = [&](auto&& has) { return std::any_of(rows.begin(), rows.end(), has); };
-    const auto titled = [](bool is_shown, std::string_view text) { return std::string(is_shown ? text : ""); };
-    table out;
-    out.report = gpu_projection_name;
-    out.columns.resize(column_count);
-    out.columns[range] = {"", std::string(title)};
-    out.columns[calls] = {"", "calls", quantity::mean_count, 3};
-    out.columns[cpu] = {"", "CPU", quantity::time_ns};
-    out.columns[gpu] = {"", titled(has_gpu, "GPU"), quantity::time_ns};
-    out.columns[share] = {"", "% of step", quantity::share};
-    out.columns[self] = {"", "self", quantity::time_ns, 2};
-    out.columns[busy] = {"", titled(has_gpu, "busy"), quantity::time_ns, 5};
-    out.columns[ops] = {"", titled(has_gpu, "ops"), quantity::mean_count, 4};
-    out.columns[adopted] = {"", titled(any([](const projection_row& row) { return row.adopted_ops != 0; }), "adopted"),
-                            quantity::share, 1};
-    out.columns[waits] = {"", titled(any([](const projection_row& row) { return row.wait_ns != 0; }), "waits"),
-                          quantity::time_ns, 2};
-    out.columns[between_gpus] = {
-        "", titled(any([](const projection_row& row) { return row.communication_ns != 0; }), "comm"), quantity::time_ns,
-        2};
-    out.columns[bytes] = {"", titled(any([](const projection_row& row) { return row.payload_bytes != 0; }), "bytes"),
-                          quantity::bytes, 2};
-    step.set_unit(out);
-    return out;
-}
 
 std::vector<legend_line> legend_of(bool has_gpu, std::uint32_t devices) {
     if (!has_gpu) {
@@ -280,38 +272,41 @@ std::optional<table> run_table(const mean_step& of, const projected_timeline& sh
         gpu_ns[part] += op.end_ns - op.start_ns;
         ++op_counts[part];
     }
-    table out;
-    out.report = gpu_projection_name;
-    out.heading = "The whole run";
+    struct part_of_run {
+        const char* name;
+        std::uint64_t steps;
+        std::int64_t ns, gpu_ns;
+        std::uint64_t ops;
+    };
     const bool has_gpu = !data.ops.empty();
-    out.columns = {{"", "part"},
-                   {"", "steps", quantity::count},
-                   {"", "time", quantity::time_ns},
-                   {"", "% of run", quantity::share},
-                   {"", has_gpu ? "GPU" : "", quantity::time_ns},
-                   {"", has_gpu ? "ops" : "", quantity::count, 1}};
+    const auto share_of_run = [&](const part_of_run& part) {
+        return static_cast<double>(part.ns) / std::max(1.0, static_cast<double>(run->recorded_ns));
+    };
+    const report_columns<part_of_run> columns = {
+        {{"", "part"}, &part_of_run::name},
+        {{"", "steps", quantity::count}, [](const auto& part) { return blank_unless(part.steps != 0, part.steps); }},
+        {{"", "time", quantity::time_ns}, &part_of_run::ns},
+        {{"", "% of run", quantity::share}, share_of_run},
+        {{"", has_gpu ? "GPU" : "", quantity::time_ns}, &part_of_run::gpu_ns},
+        {{"", has_gpu ? "ops" : "", quantity::count, 1}, &part_of_run::ops}};
+    table out = make_table(std::string(gpu_projection_name), "The whole run", columns);
     constexpr double second = 1e9;
     constexpr double in_seconds = 1e10;
     const auto recorded_ns = static_cast<double>(run->recorded_ns);
     out.step_ns = recorded_ns < second ? recorded_ns : in_seconds;
-    const auto add = [&](std::string name, std::uint64_t steps, std::int64_t ns, std::size_t part) {
+    part_of_run whole{"all", 0, run->recorded_ns, 0, 0};
+    const auto add = [&](const char* name, std::uint64_t steps, std::int64_t ns, std::size_t part) {
+        whole.gpu_ns += gpu_ns[part];
+        whole.ops += op_counts[part];
         if (ns == 0 && op_counts[part] == 0) return;
-        out.rows.push_back({std::move(name), steps == 0 ? blank_cell() : table_cell(steps), ns,
-                            static_cast<double>(ns) / std::max(1.0, static_cast<double>(run->recorded_ns)),
-                            gpu_ns[part], op_counts[part]});
+        out.rows.push_back(cells_of(columns, {name, steps, ns, gpu_ns[part], op_counts[part]}));
     };
     add("start-up", 0, run->startup_ns, parts_of_run::startup);
     add("warm-up", run->warm_up, run->warm_up_ns, parts_of_run::warm_up);
     add("steps", run->steps, run->steps_ns, parts_of_run::counted);
     add("between steps", 0, run->between_ns, parts_of_run::between);
     add("end", 0, run->end_ns, parts_of_run::end);
-    std::int64_t all_ns = 0;
-    std::uint64_t all_ops = 0;
-    for (std::size_t part = 0; part < parts_of_run::count; ++part) {
-        all_ns += gpu_ns[part];
-        all_ops += op_counts[part];
-    }
-    out.sums.push_back({std::string("all"), blank_cell(), run->recorded_ns, 1.0, all_ns, all_ops});
+    out.sums.push_back(cells_of(columns, whole));
     if (has_gpu) out.legend = {{"GPU", "GPU of the run: durations of the operations launched in that part, added."}};
     return out;
 }
@@ -322,18 +317,17 @@ report_part ranges_of_step(const mean_step& of, const projected_timeline& shown,
                            std::string if_none) {
     const auto made =
         std::make_shared<const shown_ranges>(project(of.data(), of.att(), input.projected), of, std::move(if_none));
-    table ranges = empty_table(*made, made->rows(), "range", of);
-    ranges.heading = made->has_gpu() ? "GPU time of a step, by range" : "CPU time of a step, by range";
-    ranges.rows = made->all(made->rows());
+    table ranges = made->made(made->has_gpu() ? "GPU time of a step, by range" : "CPU time of a step, by range",
+                              "range", made->rows());
+    of.set_unit(ranges);
     ranges.shorten = [made](const table&, const shown_limits& limits) { return made->ranges(limits); };
     ranges.legend = legend_of(made->has_gpu(), of.devices());
     if (std::any_of(made->rows().begin(), made->rows().end(),
                     [](const projection_row& row) { return row.is_captured; })) {
         ranges.legend.push_back({"", "(captured): open when a CUDA graph was captured; calls: launches of the graph."});
     }
-    table process = empty_table(*made, made->process_ranges(), "start/end range", of);
-    process.heading = "Start/end ranges, in a step";
-    process.rows = made->all(made->process_ranges());
+    table process = made->made("Start/end ranges, in a step", "start/end range", made->process_ranges());
+    of.set_unit(process);
     process.shows_if_empty = false;
     process.shorten = [made](const table&, const shown_limits& limits) { return made->start_end(limits); };
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/json_text.hpp"
 #include "report/job_knowledge.hpp"
 #include "report/makers.hpp"
+#include "report/report_column.hpp"
 
 namespace prof {
 namespace {
@@ -25,10 +27,6 @@ constexpr std::size_t most_ranks_shown = 8;  // for people: the worst
 
 using answered = job_knowledge::answered_job;
 
-table_cell number_or_none(const std::optional<std::int64_t>& number) {
-    return number ? table_cell(*number) : table_cell();
-}
-
 // The straggler that the rank is, or is part of; null: none.
 const straggler* straggler_of(const answered& job, std::uint32_t rank) {
     for (const straggler& each : job.answer.stragglers) {
@@ -36,10 +34,6 @@ const straggler* straggler_of(const answered& job, std::uint32_t rank) {
         if (std::find(each.ranks.begin(), each.ranks.end(), rank) != each.ranks.end()) return &each;
     }
     return nullptr;
-}
-
-void hide_if(table& of, std::size_t column, bool hidden) {
-    if (hidden) of.columns[column].title.clear();
 }
 
 std::string capitalized(std::string text) {
@@ -91,6 +85,7 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
         missing.push_back(each.first == each.last ? std::to_string(each.first)
                                                   : fmt::format("{}-{}", each.first, each.last));
     }
+<<<<<<< HEAD
     to.totals.insert(to.totals.end(),
                      {{"ranks", job.ranks.ranks.size()},
                       {"missing_ranks", std::move(missing)},
@@ -120,54 +115,140 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
                       {"standstill", sentences_of(job.ranks, job.answer.standstill)},
                       {"differences", job.answer.differences},
                       {"remarks", job.answer.remarks}});
+=======
+    to.totals.insert(
+        to.totals.end(),
+        {{"ranks", job.ranks.ranks.size()},
+         {"missing_ranks", std::move(missing)},
+         {"hosts", job.ranks.clocks.hosts.size()},
+         {"steps", job.answer.steps},
+         {"step_ns", job.answer.step_ns},
+         {"verdict", verdict_of(job.ranks, job.answer)},
+         {"verdicts", verdicts_of(jobs)},
+         {"verdict_capture", text_or_none(capture_of_verdict(job))},
+         {"stragglers", job.answer.stragglers.size()},
+         {"least_seen_ns", none_unless(job.answer.no_verdict.empty(), job.answer.least_ns)},
+         {"exposed_communication_ns", job.answer.exposed_ns},
+         {"clock_error_ns", none_unless(job.ranks.clocks.hosts.size() == 1 || job.ranks.clocks.aligned_count() > 1,
+                                        job.ranks.clocks.error_ns())},
+         {"matched_by_sequence", job.ranks.by[0]},
+         {"matched_by_group", job.ranks.by[1]},
+         {"matched_by_order", job.ranks.by[2]},
+         {"left_out_before_recording", job.ranks.lost.before_recording},
+         {"left_out_after_recording", job.ranks.lost.after_recording},
+         {"left_out_absent_ranks", job.ranks.lost.absent_ranks},
+         {"left_out_ambiguous", job.ranks.lost.ambiguous},
+         {"left_out_unplaced", job.ranks.lost.unplaced},
+         {"missing_collectives", job.ranks.lost.missing},
+         {"differing_collectives", job.ranks.lost.differing},
+         {"standstill", sentences_of(job.ranks, job.answer.standstill)},
+         {"differences", job.answer.differences},
+         {"remarks", job.answer.remarks}});
+}
+
+// An element of a job's list, with what the reports on jobs have in common.
+template <typename TItem>
+struct in_job {
+    std::size_t number;  // of the job
+    const answered& job;
+    const TItem& item;
+};
+
+template <typename TRow>
+report_column<TRow> column_of_jobs(const std::vector<answered>& jobs) {
+    return {{"job", jobs.size() > 1 ? "job" : "", quantity::identity}, &TRow::number};
+}
+
+// Cells of a member of the element.
+template <typename TItem, typename TValue>
+auto of_element(TValue TItem::*member) {
+    return [member](const in_job<TItem>& row) { return row.item.*member; };
+}
+template <typename TItem>
+auto text_of_element(std::string TItem::*member) {
+    return [member](const in_job<TItem>& row) { return text_or_none(row.item.*member); };
+}
+
+bool have_one_host_each(const std::vector<answered>& jobs) {
+    return std::all_of(jobs.begin(), jobs.end(),
+                       [](const answered& job) { return job.ranks.clocks.hosts.size() == 1; });
+}
+
+// The rows that stand first.
+auto first_rows(std::string_view report, std::size_t most_shown) {
+    return [=](const table& whole, const shown_limits& limits) {
+        shown_rows shown;
+        const std::size_t most = std::min(limits.rows, most_shown);
+        const std::size_t count = whole.rows.size() <= most + 1 ? whole.rows.size() : most;
+        shown.rows.assign(whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count));
+        if (count < whole.rows.size()) {
+            shown.notes.push_back(
+                fmt::format("{} more ranks: --report {} --format csv has all", whole.rows.size() - count, report));
+        }
+        return shown;
+    };
+}
+
+struct rank_of_job {
+    std::size_t number;  // of the job
+    const rank_summary& rank;
+    const rank_figures& figures;
+    const straggler* is;  // null: none
+    bool has_parts;       // else its steps are those of another rank
+};
+
+report_columns<rank_of_job> rank_columns(const std::vector<answered>& jobs) {
+    const auto time_in = [](std::size_t index) {
+        return [index](const rank_of_job& row) { return none_unless(row.has_parts, row.figures.parts[index]); };
+    };
+    const auto idle = [](const rank_of_job& row) {
+        double idle_ns = 0;
+        for (std::size_t part = first_idle_part; part < rank_part_count; ++part) idle_ns += row.figures.parts[part];
+        return none_unless(row.has_parts, idle_ns);
+    };
+    const auto last_share = [](const rank_of_job& row) {
+        const rank_figures& figures = row.figures;
+        return none_unless(figures.collectives != 0,
+                           static_cast<double>(figures.last) / static_cast<double>(figures.collectives));
+    };
+    return {
+        column_of_jobs<rank_of_job>(jobs),
+        {{"rank", "rank", quantity::identity}, [](const auto& row) { return row.rank.rank; }},
+        {{"local_rank", "", quantity::identity}, [](const auto& row) { return row.rank.local_rank; }},
+        {{"host", have_one_host_each(jobs) ? "" : "host", quantity::text, 2},
+         [](const auto& row) { return text_or_none(row.rank.host); }},
+        {{"step_ns", "step", quantity::time_ns, 3}, [](const auto& row) { return row.figures.step_ns; }},
+        {{"excess_ns", "beyond peers", quantity::time_ns},
+         [](const auto& row) { return none_unless(row.figures.has_peers, row.figures.excess_ns); }},
+        {{"gain_ns", "job's gain", quantity::time_ns},
+         [](const auto& row) { return none_unless(row.figures.is_priced, row.figures.gain_ns); }},
+        {{"gain_error_ns", "±", quantity::time_ns, 4},
+         [](const auto& row) { return none_unless(row.figures.is_priced, row.figures.error_ns); }},
+        {{"wait_ns", "waits", quantity::time_ns, 1},
+         [](const auto& row) { return none_unless(row.figures.collectives != 0, row.figures.wait_ns); }},
+        {{"last_share", "last", quantity::share, 1}, last_share},
+        {{"compute_ns", "computing", quantity::time_ns, 2}, time_in(compute_part)},
+        {{"communication_ns", "communication", quantity::time_ns, 3}, time_in(communication_part)},
+        {{"copies_ns", "", quantity::time_ns}, time_in(copy_part)},
+        {{"idle_ns", "idle", quantity::time_ns, 2}, idle},
+        {{"is_straggler", "", quantity::flag}, [](const auto& row) { return row.is != nullptr; }},
+        {{"cause", ""}, [](const auto& row) { return row.is == nullptr ? table_cell() : text_or_none(row.is->cause); }},
+        {{"capture", ""}, [](const auto& row) { return row.rank.path; }}};
+>>>>>>> cells
 }
 
 table ranks_table(const std::vector<answered>& jobs) {
-    table out{"ranks", "Ranks", {}, {}, {}};
-    out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
-                   {"rank", "rank", quantity::identity},
-                   {"local_rank", "", quantity::identity},
-                   {"host", "host", quantity::text, 2},
-                   {"step_ns", "step", quantity::time_ns, 3},
-                   {"excess_ns", "beyond peers", quantity::time_ns},
-                   {"gain_ns", "job's gain", quantity::time_ns},
-                   {"gain_error_ns", "±", quantity::time_ns, 4},
-                   {"wait_ns", "waits", quantity::time_ns, 1},
-                   {"last_share", "last", quantity::share, 1},
-                   {"compute_ns", "computing", quantity::time_ns, 2},
-                   {"communication_ns", "communication", quantity::time_ns, 3},
-                   {"copies_ns", "", quantity::time_ns},
-                   {"idle_ns", "idle", quantity::time_ns, 2},
-                   {"is_straggler", "", quantity::flag},
-                   {"cause", ""},
-                   {"capture", ""}};
-    bool has_one_host = true;
+    const report_columns<rank_of_job> columns = rank_columns(jobs);
+    table out = make_table("ranks", "Ranks", columns);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const answered& job = jobs[j];
-        has_one_host = has_one_host && job.ranks.clocks.hosts.size() == 1;
-        for (const std::uint32_t r : job.answer.order) {
-            const rank_summary& rank = job.ranks.ranks[r];
-            const rank_figures& of = job.answer.ranks[r];
-            const auto& lent = job.ranks.of_other_steps;
+        const job_ranks& ranks = jobs[j].ranks;
+        for (const std::uint32_t r : jobs[j].answer.order) {
+            const auto& lent = ranks.of_other_steps;
             const bool has_parts = std::find(lent.begin(), lent.end(), r) == lent.end();
-            const auto part_cell = [&](double ns) { return has_parts ? table_cell(ns) : table_cell(); };
-            double idle_ns = 0;
-            for (std::size_t part = first_idle_part; part < rank_part_count; ++part) idle_ns += of.parts[part];
-            const straggler* const is = straggler_of(job, r);
-            const table_cell last =
-                of.collectives == 0 ? table_cell()
-                                    : table_cell(static_cast<double>(of.last) / static_cast<double>(of.collectives));
-            out.rows.push_back({j, number_or_none(rank.rank), number_or_none(rank.local_rank), text_or_none(rank.host),
-                                of.step_ns, of.has_peers ? table_cell(of.excess_ns) : table_cell(),
-                                of.is_priced ? table_cell(of.gain_ns) : table_cell(),
-                                of.is_priced && of.error_ns ? table_cell(*of.error_ns) : table_cell(),
-                                of.collectives == 0 ? table_cell() : table_cell(of.wait_ns), last,
-                                part_cell(of.parts[compute_part]), part_cell(of.parts[communication_part]),
-                                part_cell(of.parts[copy_part]), part_cell(idle_ns), is != nullptr,
-                                is == nullptr ? table_cell() : text_or_none(is->cause), rank.path});
+            out.rows.push_back(
+                cells_of(columns, {j, ranks.ranks[r], jobs[j].answer.ranks[r], straggler_of(jobs[j], r), has_parts}));
         }
     }
-    hide_if(out, 3, has_one_host);
     add_totals(out, jobs);
     out.legend = {
         {"beyond peers",
@@ -178,54 +259,44 @@ table ranks_table(const std::vector<answered>& jobs) {
          "priced for the ranks that could gain most."},
         {"waits", "waits: for ranks that arrive later at a collective, while its GPU computes nothing."},
         {"last", "last: the share of its collectives in which it arrives last, by more than the clocks' error."}};
-    out.shorten = [](const table& whole, const shown_limits& limits) {
-        shown_rows shown;
-        const std::size_t most = std::min(limits.rows, most_ranks_shown);
-        const std::size_t count = whole.rows.size() <= most + 1 ? whole.rows.size() : most;
-        shown.rows.assign(whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count));
-        if (count < whole.rows.size()) {
-            shown.notes.push_back(
-                fmt::format("{} more ranks: --report ranks --format csv has all", whole.rows.size() - count));
-        }
-        return shown;
-    };
+    out.shorten = first_rows("ranks", most_ranks_shown);
+    return out;
+}
+
+// Numbers, as far as ranks have one.
+text_list ranks_of(const in_job<straggler>& row) {
+    text_list out;
+    for (const std::uint32_t r : row.item.ranks) {
+        const std::optional<std::int64_t>& rank = row.job.ranks.ranks[r].rank;
+        out.push_back(rank ? std::to_string(*rank) : row.job.ranks.name_of(r));
+    }
     return out;
 }
 
 table stragglers_table(const std::vector<answered>& jobs) {
-    table out{"stragglers", "What holds the job up", {}, {}, {}};
-    out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
-                   {"kind", "kind", quantity::text, 3},
-                   {"name", "which"},
-                   {"ranks", "", quantity::text},
-                   {"gain_ns", "job's gain", quantity::time_ns},
-                   {"gain_error_ns", "±", quantity::time_ns},
-                   {"gain_share", "of a step", quantity::share},
-                   {"steps", "in steps", quantity::count},
-                   {"of_steps", "of", quantity::count, 1},
-                   {"is_passing", "passing", quantity::flag, 2},
-                   {"excess_ns", "beyond peers", quantity::time_ns, 3},
-                   {"cause", "cause"},
-                   {"cause_ns", "of it", quantity::time_ns, 4},
-                   {"place", "in", quantity::text, 1},
-                   {"where", "where", quantity::text, 2},
-                   {"finding", ""},
-                   {"line", "line", quantity::text, 1}};
+    using row = in_job<straggler>;
+    const report_columns<row> columns = {
+        column_of_jobs<row>(jobs),
+        {{"kind", "kind", quantity::text, 3}, [](const row& one) { return to_string(one.item.kind); }},
+        {{"name", "which"}, of_element(&straggler::name)},
+        {{"ranks", ""}, ranks_of},
+        {{"gain_ns", "job's gain", quantity::time_ns}, of_element(&straggler::gain_ns)},
+        {{"gain_error_ns", "±", quantity::time_ns}, of_element(&straggler::error_ns)},
+        {{"gain_share", "of a step", quantity::share},
+         [](const row& one) { return one.item.gain_ns / std::max(one.job.answer.step_ns, 1.0); }},
+        {{"steps", "in steps", quantity::count}, of_element(&straggler::steps)},
+        {{"of_steps", "of", quantity::count, 1}, [](const row& one) { return one.job.answer.steps; }},
+        {{"is_passing", "passing", quantity::flag, 2}, of_element(&straggler::is_passing)},
+        {{"excess_ns", "beyond peers", quantity::time_ns, 3}, of_element(&straggler::excess_ns)},
+        {{"cause", "cause"}, text_of_element(&straggler::cause)},
+        {{"cause_ns", "of it", quantity::time_ns, 4}, of_element(&straggler::part_ns)},
+        {{"place", "in", quantity::text, 1}, text_of_element(&straggler::place)},
+        {{"where", "where", quantity::text, 2}, text_of_element(&straggler::where)},
+        {{"finding", ""}, text_of_element(&straggler::finding)},
+        {{"line", "line", quantity::text, 1}, text_of_element(&straggler::line)}};
+    table out = make_table("stragglers", "What holds the job up", columns);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const answered& job = jobs[j];
-        for (const straggler& each : job.answer.stragglers) {
-            text_list names;
-            for (const std::uint32_t r : each.ranks) {
-                names.push_back(job.ranks.ranks[r].rank ? std::to_string(*job.ranks.ranks[r].rank)
-                                                        : job.ranks.name_of(r));
-            }
-            out.rows.push_back({j, std::string(to_string(each.kind)), each.name, std::move(names), each.gain_ns,
-                                each.error_ns ? table_cell(*each.error_ns) : table_cell(),
-                                each.gain_ns / std::max(job.answer.step_ns, 1.0), each.steps, job.answer.steps,
-                                each.is_passing, each.excess_ns, text_or_none(each.cause), each.part_ns,
-                                text_or_none(each.place), text_or_none(each.where), text_or_none(each.finding),
-                                text_or_none(each.line)});
-        }
+        for (const straggler& one : jobs[j].answer.stragglers) out.rows.push_back(cells_of(columns, {j, jobs[j], one}));
     }
     add_totals(out, jobs);
     if (out.rows.empty()) {
@@ -234,42 +305,47 @@ table stragglers_table(const std::vector<answered>& jobs) {
     return out;
 }
 
+report_columns<in_job<collective_figures>> collective_columns(const std::vector<answered>& jobs) {
+    using row = in_job<collective_figures>;
+    using figures = collective_figures;
+    const auto communicator = [](const row& one) {
+        const rank_summary& rank = one.job.ranks.ranks[one.item.communicator_rank];
+        const rank_communicator& used = rank.communicators[one.item.communicator];
+        return used.name.empty() ? fmt::format("{:016x}", used.key) : used.name;
+    };
+    const auto last_rank = [](const row& one) {
+        return one.item.last_rank == UINT32_MAX ? table_cell() : one.job.ranks.name_of(one.item.last_rank);
+    };
+    return {column_of_jobs<row>(jobs),
+            {{"communicator", "communicator"}, communicator},
+            {{"function", "function"}, [](const row& one) { return to_string(one.item.function); }},
+            {{"bytes", "bytes", quantity::bytes}, of_element(&figures::bytes)},
+            {{"ranks", "ranks", quantity::count}, of_element(&figures::ranks)},
+            {{"count", "count", quantity::count, 2}, of_element(&figures::count)},
+            {{"a_step", "a step", quantity::mean_count, 2}, of_element(&figures::a_step)},
+            {{"transfer_ns", "transfer", quantity::time_ns}, of_element(&figures::transfer_ns)},
+            {{"arrival_skew_ns", "arrival skew", quantity::time_ns, 1}, of_element(&figures::arrival_skew_ns)},
+            {{"launch_skew_ns", "launch skew", quantity::time_ns, 2}, of_element(&figures::launch_skew_ns)},
+            {{"clock_error_ns", have_one_host_each(jobs) ? "" : "clock ±", quantity::time_ns, 3},
+             of_element(&figures::clock_error_ns)},
+            {{"exposed_ns", "exposed a step", quantity::time_ns}, of_element(&figures::exposed_ns)},
+            {{"hidden_ns", "hidden a step", quantity::time_ns, 1}, of_element(&figures::hidden_ns)},
+            {{"bus_gb_per_s", "bus GB/s", quantity::number, 1, 1},
+             [](const row& one) { return none_unless(one.item.bus_bytes_per_ns > 0, one.item.bus_bytes_per_ns); }},
+            {{"last_rank", "last", quantity::text, 1}, last_rank},
+            {{"last_share", "in", quantity::share, 1},
+             [](const row& one) { return none_unless(one.item.last_rank != UINT32_MAX, one.item.last_share); }},
+            {{"matched_by", ""}, [](const row& one) { return to_string(one.item.by); }}};
+}
+
 table collectives_table(const std::vector<answered>& jobs) {
-    table out{"collectives", "Collectives of the job", {}, {}, {}};
-    out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
-                   {"communicator", "communicator"},
-                   {"function", "function"},
-                   {"bytes", "bytes", quantity::bytes},
-                   {"ranks", "ranks", quantity::count},
-                   {"count", "count", quantity::count, 2},
-                   {"a_step", "a step", quantity::mean_count, 2},
-                   {"transfer_ns", "transfer", quantity::time_ns},
-                   {"arrival_skew_ns", "arrival skew", quantity::time_ns, 1},
-                   {"launch_skew_ns", "launch skew", quantity::time_ns, 2},
-                   {"clock_error_ns", "clock ±", quantity::time_ns, 3},
-                   {"exposed_ns", "exposed a step", quantity::time_ns},
-                   {"hidden_ns", "hidden a step", quantity::time_ns, 1},
-                   {"bus_gb_per_s", "bus GB/s", quantity::number, 1, 1},
-                   {"last_rank", "last", quantity::text, 1},
-                   {"last_share", "in", quantity::share, 1},
-                   {"matched_by", "", quantity::text}};
-    bool has_one_host = true;
+    const auto columns = collective_columns(jobs);
+    table out = make_table("collectives", "Collectives of the job", columns);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const answered& job = jobs[j];
-        has_one_host = has_one_host && job.ranks.clocks.hosts.size() == 1;
-        for (const collective_figures& each : job.answer.collectives) {
-            const rank_communicator& of = job.ranks.ranks[each.communicator_rank].communicators[each.communicator];
-            out.rows.push_back(
-                {j, of.name.empty() ? fmt::format("{:016x}", of.key) : of.name, std::string(to_string(each.function)),
-                 each.bytes, each.ranks, each.count, each.a_step, each.transfer_ns, each.arrival_skew_ns,
-                 each.launch_skew_ns, each.clock_error_ns, each.exposed_ns, each.hidden_ns,
-                 each.bus_bytes_per_ns > 0 ? table_cell(each.bus_bytes_per_ns) : table_cell(),
-                 each.last_rank == UINT32_MAX ? table_cell() : table_cell(job.ranks.name_of(each.last_rank)),
-                 each.last_rank == UINT32_MAX ? table_cell() : table_cell(each.last_share),
-                 std::string(to_string(each.by))});
+        for (const collective_figures& one : jobs[j].answer.collectives) {
+            out.rows.push_back(cells_of(columns, {j, jobs[j], one}));
         }
     }
-    hide_if(out, 10, has_one_host);
     add_totals(out, jobs);
     if (out.rows.empty()) out.instead = jobs.empty() ? no_peers : "no collective of the steps was seen on two ranks";
     std::uint64_t outside = 0;
@@ -286,30 +362,38 @@ table collectives_table(const std::vector<answered>& jobs) {
 }
 
 table clocks_table(const std::vector<answered>& jobs) {
-    table out{"clocks", "Clocks of the job's hosts", {}, {}, {}};
-    out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
-                   {"host", "host"},
-                   {"first_rank", "rank", quantity::identity},
-                   {"ranks", "ranks", quantity::count},
-                   {"is_aligned", "aligned", quantity::flag},
-                   {"offset_ns", "ahead by", quantity::time_ns},
-                   {"drift_ppm", "drift ppm", quantity::number, 1, 3},
-                   {"statistical_error_ns", "± statistical", quantity::time_ns},
-                   {"systematic_error_ns", "± systematic", quantity::time_ns},
-                   {"samples", "collectives", quantity::count, 1}};
+    struct clock_of_job {
+        std::size_t number;  // of the job
+        const host_clock& clock;
+        std::optional<std::int64_t> first_rank;
+        std::ptrdiff_t ranks;
+    };
+    using row = clock_of_job;
+    const auto fitted = [](auto figure) {
+        return [figure](const row& host) { return none_unless(host.clock.is_aligned, host.clock.fit.*figure); };
+    };
+    using fit = decltype(host_clock::fit);
+    const report_columns<row> columns = {
+        column_of_jobs<row>(jobs),
+        {{"host", "host"}, [](const row& host) { return text_or_none(host.clock.host); }},
+        {{"first_rank", "rank", quantity::identity}, &row::first_rank},
+        {{"ranks", "ranks", quantity::count}, &row::ranks},
+        {{"is_aligned", "aligned", quantity::flag}, [](const row& host) { return host.clock.is_aligned; }},
+        {{"offset_ns", "ahead by", quantity::time_ns}, fitted(&fit::offset_ns)},
+        {{"drift_ppm", "drift ppm", quantity::number, 1, 3},
+         [](const row& host) { return none_unless(host.clock.is_aligned, 1e6 * host.clock.fit.drift); }},
+        {{"statistical_error_ns", "± statistical", quantity::time_ns}, fitted(&fit::statistical_ns)},
+        {{"systematic_error_ns", "± systematic", quantity::time_ns}, fitted(&fit::systematic_ns)},
+        {{"samples", "collectives", quantity::count, 1}, [](const row& host) { return host.clock.fit.samples; }}};
+    table out = make_table("clocks", "Clocks of the job's hosts", columns);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const answered& job = jobs[j];
-        const host_clocks& clocks = job.ranks.clocks;
-        for (std::uint32_t h = 0; h < clocks.hosts.size(); ++h) {
-            const host_clock& each = clocks.hosts[h];
-            const auto first = std::find(clocks.of_rank.begin(), clocks.of_rank.end(), h) - clocks.of_rank.begin();
-            const auto count = std::count(clocks.of_rank.begin(), clocks.of_rank.end(), h);
-            const bool is_known = each.is_aligned;
-            const auto known = [&](auto value) { return is_known ? table_cell(value) : table_cell(); };
-            out.rows.push_back({j, text_or_none(each.host),
-                                number_or_none(job.ranks.ranks[static_cast<std::size_t>(first)].rank), count, is_known,
-                                known(each.fit.offset_ns), known(1e6 * each.fit.drift), known(each.fit.statistical_ns),
-                                known(each.fit.systematic_ns), each.fit.samples});
+        const job_ranks& ranks = jobs[j].ranks;
+        const std::vector<std::uint32_t>& hosts = ranks.clocks.of_rank;
+        for (std::uint32_t h = 0; h < ranks.clocks.hosts.size(); ++h) {
+            const auto first = std::find(hosts.begin(), hosts.end(), h) - hosts.begin();
+            out.rows.push_back(
+                cells_of(columns, {j, ranks.clocks.hosts[h], ranks.ranks[static_cast<std::size_t>(first)].rank,
+                                   std::count(hosts.begin(), hosts.end(), h)}));
         }
     }
     out.legend = {{"ahead by", "ahead by: of the first host's clock, in the middle of what was recorded."},
@@ -319,65 +403,78 @@ table clocks_table(const std::vector<answered>& jobs) {
     return out;
 }
 
+// A rank that waits in a collective when its recording ends, or for which the others wait.
+struct rank_at_standstill {
+    std::size_t number;  // of the job
+    const answered& job;
+    std::size_t finding;
+    const standstill& stand;
+    const standing_rank& rank;
+    std::optional<bool> has_called;  // none: not known
+
+    bool has_own_call() const noexcept { return rank.call != UINT32_MAX; }
+    const rank_summary& summary() const { return job.ranks.ranks[rank.rank]; }
+    const rank_ending& ending() const { return summary().ending; }
+    const rank_call& call() const { return has_own_call() ? summary().calls[rank.call] : stand.call_in(job.ranks); }
+    const std::string& communicator() const {
+        const std::uint32_t owner = has_own_call() ? rank.rank : stand.called.front().rank;
+        return job.ranks.ranks[owner].communicators[call().communicator].name;
+    }
+    std::string last_collective() const {
+        return last_collective_of(job.ranks, rank.rank, has_own_call() ? call().called_ns : INT64_MAX);
+    }
+};
+
+report_columns<rank_at_standstill> standstill_columns(const std::vector<answered>& jobs) {
+    using row = rank_at_standstill;
+    const auto text_of_ending = [](std::string rank_ending::*member) {
+        return [member](const row& one) { return text_or_none(one.ending().*member); };
+    };
+    const auto before_end = [](std::string rank_ending::*text, std::int64_t rank_ending::*since_ns) {
+        return [=](const row& one) {
+            return none_unless(!(one.ending().*text).empty(), one.ending().at_ns - one.ending().*since_ns);
+        };
+    };
+    return {
+        column_of_jobs<row>(jobs),
+        {{"finding", "", quantity::identity}, &row::finding},
+        {{"kind", "collective", quantity::text, 3}, [](const row& one) { return to_string(one.stand.kind); }},
+        {{"communicator", ""}, [](const row& one) { return text_or_none(one.communicator()); }},
+        {{"function", "function", quantity::text, 2}, [](const row& one) { return to_string(one.call().function); }},
+        {{"number", "number", quantity::identity, 3},
+         [](const row& one) { return none_unless(one.call().number != no_sequence, one.call().number); }},
+        {{"bytes", "bytes", quantity::bytes, 4},
+         [](const row& one) { return none_unless(one.call().bytes != 0, one.call().bytes); }},
+        {{"matched_by", ""}, [](const row& one) { return to_string(one.call().by); }},
+        {{"rank", "rank", quantity::identity}, [](const row& one) { return one.summary().rank; }},
+        {{"has_called", "has called", quantity::flag}, &row::has_called},
+        {{"waits_ns", "waits", quantity::time_ns},
+         [](const row& one) { return none_unless(one.has_own_call(), one.ending().at_ns - one.call().called_ns); }},
+        {{"ended_before_ns", "", quantity::time_ns},
+         [](const row& one) { return none_unless(one.rank.ended_before_ns != 0, one.rank.ended_before_ns); }},
+        {{"place", "in", quantity::text, 1}, text_of_ending(&rank_ending::place)},
+        {{"in_place_ns", "", quantity::time_ns}, before_end(&rank_ending::place, &rank_ending::place_ns)},
+        {{"call", "call", quantity::text, 3}, text_of_ending(&rank_ending::call)},
+        {{"line", "line", quantity::text, 1}, text_of_ending(&rank_ending::line)},
+        {{"line_before_end_ns", "", quantity::time_ns}, before_end(&rank_ending::line, &rank_ending::line_ns)},
+        {{"last_collective", "last collective before", quantity::text, 2},
+         [](const row& one) { return text_or_none(one.last_collective()); }},
+        {{"ended", ""}, [](const row& one) { return one.ending().how; }},
+        {{"capture", ""}, [](const row& one) { return one.summary().path; }}};
+}
+
 table standstill_table(const std::vector<answered>& jobs) {
-    table out{"standstill", "What the ranks waited for at the end", {}, {}, {}};
-    out.columns = {{"job", jobs.size() > 1 ? "job" : "", quantity::identity},
-                   {"finding", "", quantity::identity},
-                   {"kind", "collective", quantity::text, 3},
-                   {"communicator", "", quantity::text},
-                   {"function", "function", quantity::text, 2},
-                   {"number", "number", quantity::identity, 3},
-                   {"bytes", "bytes", quantity::bytes, 4},
-                   {"matched_by", "", quantity::text},
-                   {"rank", "rank", quantity::identity},
-                   {"has_called", "has called", quantity::flag},
-                   {"waits_ns", "waits", quantity::time_ns},
-                   {"ended_before_ns", "", quantity::time_ns},
-                   {"place", "in", quantity::text, 1},
-                   {"in_place_ns", "", quantity::time_ns},
-                   {"call", "call", quantity::text, 3},
-                   {"line", "line", quantity::text, 1},
-                   {"line_before_end_ns", "", quantity::time_ns},
-                   {"last_collective", "last collective before", quantity::text, 2},
-                   {"ended", "", quantity::text},
-                   {"capture", ""}};
+    const report_columns<rank_at_standstill> columns = standstill_columns(jobs);
+    table out = make_table("standstill", "What the ranks waited for at the end", columns);
     for (std::size_t j = 0; j < jobs.size(); ++j) {
-        const answered& job = jobs[j];
         std::size_t finding = 0;
-        for (const standstill& each : job.answer.standstill.stands) {
-            const std::uint32_t first = each.called.front().rank;
-            const auto add = [&](const standing_rank& of, bool has_called, bool is_known) {
-                const rank_summary& rank = job.ranks.ranks[of.rank];
-                const rank_ending& ending = rank.ending;
-                const bool has_own = of.call != UINT32_MAX;
-                const rank_call& is = has_own ? rank.calls[of.call] : each.call_in(job.ranks);
-                const std::uint32_t owner = has_own ? of.rank : first;
-                const std::string& communicator = job.ranks.ranks[owner].communicators[is.communicator].name;
-                const std::int64_t before_ns = has_own ? is.called_ns : INT64_MAX;
-                out.rows.push_back({j,
-                                    finding,
-                                    std::string(to_string(each.kind)),
-                                    text_or_none(communicator),
-                                    std::string(to_string(is.function)),
-                                    is.number == no_sequence ? table_cell() : table_cell(is.number),
-                                    is.bytes == 0 ? table_cell() : table_cell(is.bytes),
-                                    std::string(to_string(is.by)),
-                                    number_or_none(rank.rank),
-                                    is_known ? table_cell(has_called) : table_cell(),
-                                    has_own ? table_cell(ending.at_ns - is.called_ns) : table_cell(),
-                                    of.ended_before_ns == 0 ? table_cell() : table_cell(of.ended_before_ns),
-                                    text_or_none(ending.place),
-                                    ending.place.empty() ? table_cell() : table_cell(ending.at_ns - ending.place_ns),
-                                    text_or_none(ending.call),
-                                    text_or_none(ending.line),
-                                    ending.line.empty() ? table_cell() : table_cell(ending.at_ns - ending.line_ns),
-                                    text_or_none(last_collective_of(job.ranks, of.rank, before_ns)),
-                                    ending.how,
-                                    rank.path});
+        for (const standstill& stand : jobs[j].answer.standstill.stands) {
+            const auto add = [&](const standing_rank& rank, std::optional<bool> has_called) {
+                out.rows.push_back(cells_of(columns, {j, jobs[j], finding, stand, rank, has_called}));
             };
-            for (const standing_rank& of : each.not_called) add(of, false, true);
-            for (const std::uint32_t r : each.unknown) add({.rank = r}, false, false);
-            for (const standing_rank& of : each.called) add(of, true, true);
+            for (const standing_rank& rank : stand.not_called) add(rank, false);
+            for (const std::uint32_t r : stand.unknown) add({.rank = r}, std::nullopt);
+            for (const standing_rank& rank : stand.called) add(rank, true);
             ++finding;
         }
     }
@@ -389,21 +486,14 @@ table standstill_table(const std::vector<answered>& jobs) {
                    "has called: the collective that the others wait in. waits: from its call to the end of "
                    "the rank's recording."},
                   {"line", "line: of the thread's last call of CUDA of which a stack was recorded."}};
-    out.shorten = [](const table& whole, const shown_limits& limits) {
-        shown_rows shown;
-        const std::size_t most = std::min(limits.rows, 2 * most_ranks_shown);
-        const std::size_t count = whole.rows.size() <= most + 1 ? whole.rows.size() : most;
-        shown.rows.assign(whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count));
-        if (count < whole.rows.size()) {
-            shown.notes.push_back(
-                fmt::format("{} more ranks: --report standstill --format csv has all", whole.rows.size() - count));
-        }
-        return shown;
-    };
+    out.shorten = first_rows("standstill", 2 * most_ranks_shown);
     return out;
 }
 
-template <table (*make)(const std::vector<answered>&), bool has_sentences, bool has_findings>
+// What is said above a table, of each job.
+using sentences_on = std::vector<std::string> (*)(const answered& job);
+
+template <table (*make)(const std::vector<answered>&), bool has_findings, sentences_on sentences = nullptr>
 class rank_report final : public report_job {
 public:
     explicit rank_report(job_knowledge& shared) : shared_(shared) { shared.ask_for_ranks(has_findings); }
@@ -411,36 +501,12 @@ public:
     report_part finish() override {
         const std::vector<answered>& jobs = shared_.jobs();
         report_part out = part_of(make(jobs));
-        if (!has_sentences || jobs.empty()) return out;
+        if (sentences == nullptr) return out;
         text_block text;
         for (std::size_t j = 0; j < jobs.size(); ++j) {
-            for (std::string& sentence : sentences_of(jobs[j].ranks, jobs[j].answer)) {
+            for (std::string& sentence : sentences(jobs[j])) {
                 if (sentence.empty()) continue;
                 sentence = capitalized(std::move(sentence));
-                text.paragraphs.push_back(jobs.size() > 1 ? fmt::format("Job {}: {}", j, sentence)
-                                                          : std::move(sentence));
-            }
-        }
-        out.blocks.insert(out.blocks.begin(), std::move(text));
-        return out;
-    }
-
-private:
-    job_knowledge& shared_;
-};
-
-class standstill_report final : public report_job {
-public:
-    explicit standstill_report(job_knowledge& shared) : shared_(shared) { shared.ask_for_ranks(false); }
-    void add(const report_input& /*input*/, const capture_heading& /*heading*/) override {}
-    // With a text only if there is something to say.
-    report_part finish() override {
-        const std::vector<answered>& jobs = shared_.jobs();
-        report_part out = part_of(standstill_table(jobs));
-        text_block text;
-        for (std::size_t j = 0; j < jobs.size(); ++j) {
-            for (std::string& sentence : sentences_on_differences(jobs[j].ranks, jobs[j].answer)) {
-                sentence = capitalized(std::move(sentence)) + '.';
                 text.paragraphs.push_back(jobs.size() > 1 ? fmt::format("Job {}: {}", j, sentence)
                                                           : std::move(sentence));
             }
@@ -453,22 +519,30 @@ private:
     job_knowledge& shared_;
 };
 
+std::vector<std::string> sentences_of_job(const answered& job) { return sentences_of(job.ranks, job.answer); }
+
+std::vector<std::string> differences_of_job(const answered& job) {
+    std::vector<std::string> out = sentences_on_differences(job.ranks, job.answer);
+    for (std::string& sentence : out) sentence += '.';
+    return out;
+}
+
 }  // namespace
 
 std::unique_ptr<report_job> begin_ranks_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<ranks_table, true, true>>(shared);
+    return std::make_unique<rank_report<ranks_table, true, sentences_of_job>>(shared);
 }
 std::unique_ptr<report_job> begin_stragglers_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<stragglers_table, false, true>>(shared);
+    return std::make_unique<rank_report<stragglers_table, true>>(shared);
 }
 std::unique_ptr<report_job> begin_collectives_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<collectives_table, false, false>>(shared);
+    return std::make_unique<rank_report<collectives_table, false>>(shared);
 }
 std::unique_ptr<report_job> begin_clocks_job(job_knowledge& shared) {
-    return std::make_unique<rank_report<clocks_table, false, false>>(shared);
+    return std::make_unique<rank_report<clocks_table, false>>(shared);
 }
 std::unique_ptr<report_job> begin_standstill_job(job_knowledge& shared) {
-    return std::make_unique<standstill_report>(shared);
+    return std::make_unique<rank_report<standstill_table, false, differences_of_job>>(shared);
 }
 
 }  // namespace prof

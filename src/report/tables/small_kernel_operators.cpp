@@ -86,44 +86,35 @@ std::string shown_operator_of(const kernel_origin& of) {
     return of.operator_name.empty() ? std::string("(outside operators)") : shown_operator(of.operator_name);
 }
 
-table_row row_of_origin(const kernel_origin& of, std::uint64_t steps, std::int64_t all_starved_ns) {
-    const auto in_step = [&](auto total) { return mean_over(static_cast<std::int64_t>(total), steps); };
-    return {of.operator_name.empty() ? table_cell() : table_cell(std::string(of.operator_name)),
-            shown_operator_of(of),
-            of.module.empty() ? table_cell() : table_cell(of.module),
-            of.module.empty() ? std::string(outside_modules_text) : of.module,
-            of.is_replayed,
-            in_step(of.kernels),
-            in_step(of.kernel_ns),
-            in_step(of.idle_ns),
-            in_step(of.starved_ns),
-            share_of(of.starved_ns, all_starved_ns),
-            mean_over(of.kernel_ns, of.kernels),
-            of.kernels,
-            of.kernel_ns,
-            of.idle_ns,
-            of.starved_ns};
+report_columns<kernel_origin> origin_columns(std::uint64_t steps, std::int64_t all_starved_ns, bool has_operators,
+                                             bool has_modules) {
+    using row = kernel_origin;
+    const auto in_step = [steps](auto total) {
+        return [=](const row& origin) { return mean_over(static_cast<std::int64_t>(origin.*total), steps); };
+    };
+    return {{{"operator", ""}, [](const row& origin) { return text_or_none(origin.operator_name); }},
+            {{"", has_operators ? "operator" : ""}, shown_operator_of},
+            {{"module", ""}, text_or_none(&row::module)},
+            {{"", has_modules ? "module" : ""},
+             [](const row& origin) { return origin.module.empty() ? outside_modules_text : origin.module; }},
+            {{"is_replayed", "", quantity::flag}, &row::is_replayed},
+            {{"kernels_a_step", "kernels", quantity::number}, in_step(&row::kernels)},
+            {{"kernel_a_step_ns", "GPU", quantity::time_ns, 1}, in_step(&row::kernel_ns)},
+            {{"idle_a_step_ns", "idle", quantity::time_ns, 2}, in_step(&row::idle_ns)},
+            {{"starved_a_step_ns", "starved", quantity::time_ns}, in_step(&row::starved_ns)},
+            {{"starved_share", "starved%", quantity::share},
+             [=](const row& origin) { return share_of(origin.starved_ns, all_starved_ns); }},
+            {{"kernel_mean_ns", "kernel", quantity::time_ns, 3},
+             [](const row& origin) { return mean_over(origin.kernel_ns, origin.kernels); }},
+            {{"kernels", "", quantity::count}, &row::kernels},
+            {{"kernel_ns", "", quantity::time_ns}, &row::kernel_ns},
+            {{"idle_ns", "", quantity::time_ns}, &row::idle_ns},
+            {{"starved_ns", "", quantity::time_ns}, &row::starved_ns}};
 }
 
 }  // namespace
 
 table small_kernel_operators_report(const report_input& input) {
-    table out{"small_kernel_operators", "Operators and modules in runs of small kernels", {}, {}, {}};
-    out.columns = {{"operator", ""},
-                   {"", "operator"},
-                   {"module", ""},
-                   {"", "module"},
-                   {"is_replayed", "", quantity::flag},
-                   {"kernels_a_step", "kernels", quantity::number},
-                   {"kernel_a_step_ns", "GPU", quantity::time_ns, 1},
-                   {"idle_a_step_ns", "idle", quantity::time_ns, 2},
-                   {"starved_a_step_ns", "starved", quantity::time_ns},
-                   {"starved_share", "starved%", quantity::share},
-                   {"kernel_mean_ns", "kernel", quantity::time_ns, 3},
-                   {"kernels", "", quantity::count},
-                   {"kernel_ns", "", quantity::time_ns},
-                   {"idle_ns", "", quantity::time_ns},
-                   {"starved_ns", "", quantity::time_ns}};
     const projected_timeline shown(input);
     const std::optional<step_time_subject> subject = step_time_of(shown, input);
     std::optional<small_kernel_list> of;
@@ -133,22 +124,21 @@ table small_kernel_operators_report(const report_input& input) {
         of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->scope,
                                 [&](const kernel_in_run& kernel) { sums->add(kernel); });
     }
+    const bool knows_operators = of && has_operators(subject->data);
+    const bool knows_modules = of && sums->has_modules();
+    const report_columns<kernel_origin> columns =
+        origin_columns(of ? of->steps : 0, of ? of->starved_ns : 0, knows_operators, knows_modules);
+    table out = make_table("small_kernel_operators", "Operators and modules in runs of small kernels", columns);
     if (!of) {
         out.instead = no_step_time(input);
         return out;
     }
-    if (!has_operators(subject->data) && !sums->has_modules()) {
+    if (!knows_operators && !knows_modules) {
         out.instead =
             "neither PyTorch's operators nor modules were recorded: prof run --pytorch ops and --modules record them";
         return out;
     }
-    if (!has_operators(subject->data)) out.columns[1].title.clear();
-    if (!sums->has_modules()) out.columns[3].title.clear();
-    const std::vector<kernel_origin> origins = sums->take();
-    out.rows.reserve(origins.size());
-    for (const kernel_origin& origin : origins) {
-        out.rows.push_back(row_of_origin(origin, of->steps, of->starved_ns));
-    }
+    out.rows = rows_of(columns, sums->take());
     out.totals = {
         {"steps", of->steps}, {"in_runs", of->in_runs}, {"idle_ns", of->idle_ns}, {"starved_ns", of->starved_ns}};
     out.unit_ns = small_kernel_ns;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "analysis/breakdown/small_kernels.hpp"
 #include "report/makers.hpp"
@@ -16,62 +17,50 @@
 namespace prof {
 namespace {
 
-table_row row_of(const small_kernel_place& of, std::uint64_t steps) {
-    const auto in_step = [&](auto total) { return mean_over(static_cast<std::int64_t>(total), steps); };
-    return {of.place.empty() ? table_cell() : table_cell(of.place),
-            of.place.empty() ? std::string("outside ranges") : of.place,
-            of.is_replayed,
-            std::string(to_string(of.bound())),
-            in_step(of.runs),
-            mean_over(static_cast<std::int64_t>(of.kernels), of.runs),
-            of.longest,
-            in_step(of.kernel_ns),
-            in_step(of.idle_ns),
-            share_of(of.idle_ns, of.span_ns),
-            in_step(of.starved_ns),
-            mean_over(of.kernel_ns, of.kernels),
-            of.intervals == 0 ? table_cell() : table_cell(mean_over(of.intervals_ns, of.intervals)),
-            of.runs,
-            of.kernels,
-            of.span_ns,
-            of.kernel_ns,
-            of.idle_ns,
-            of.starved_ns};
+report_columns<small_kernel_place> place_columns(std::uint64_t steps) {
+    using row = small_kernel_place;
+    const auto in_step = [steps](auto total) {
+        return [=](const row& place) { return mean_over(static_cast<std::int64_t>(place.*total), steps); };
+    };
+    return {{{"place", ""}, text_or_none(&row::place)},
+            {{"", "place"}, [](const row& place) { return place.place.empty() ? "outside ranges" : place.place; }},
+            {{"is_replayed", "", quantity::flag}, &row::is_replayed},
+            {{"bound_by", "bound by"}, [](const row& place) { return to_string(place.bound()); }},
+            {{"runs_a_step", "runs", quantity::number, 1}, in_step(&row::runs)},
+            {{"kernels_a_run", "kernels", quantity::number},
+             [](const row& place) { return mean_over(static_cast<std::int64_t>(place.kernels), place.runs); }},
+            {{"longest", "longest", quantity::count, 2}, &row::longest},
+            {{"kernel_a_step_ns", "GPU", quantity::time_ns, 1}, in_step(&row::kernel_ns)},
+            {{"idle_a_step_ns", "idle", quantity::time_ns}, in_step(&row::idle_ns)},
+            {{"idle_share", "idle%", quantity::share}, share_of(&row::idle_ns, &row::span_ns)},
+            {{"starved_a_step_ns", "starved", quantity::time_ns, 3}, in_step(&row::starved_ns)},
+            {{"kernel_mean_ns", "kernel", quantity::time_ns},
+             [](const row& place) { return mean_over(place.kernel_ns, place.kernels); }},
+            {{"launch_interval_ns", "launch", quantity::time_ns},
+             [](const row& place) {
+                 return none_unless(place.intervals != 0, mean_over(place.intervals_ns, place.intervals));
+             }},
+            {{"runs", "", quantity::count}, &row::runs},
+            {{"kernels", "", quantity::count}, &row::kernels},
+            {{"span_ns", "", quantity::time_ns}, &row::span_ns},
+            {{"kernel_ns", "", quantity::time_ns}, &row::kernel_ns},
+            {{"idle_ns", "", quantity::time_ns}, &row::idle_ns},
+            {{"starved_ns", "", quantity::time_ns}, &row::starved_ns}};
 }
 
 }  // namespace
 
 table small_kernels_report(const report_input& input) {
-    table out{"small_kernels", "Runs of small kernels", {}, {}, {}};
-    out.columns = {{"place", ""},
-                   {"", "place"},
-                   {"is_replayed", "", quantity::flag},
-                   {"bound_by", "bound by"},
-                   {"runs_a_step", "runs", quantity::number, 1},
-                   {"kernels_a_run", "kernels", quantity::number},
-                   {"longest", "longest", quantity::count, 2},
-                   {"kernel_a_step_ns", "GPU", quantity::time_ns, 1},
-                   {"idle_a_step_ns", "idle", quantity::time_ns},
-                   {"idle_share", "idle%", quantity::share},
-                   {"starved_a_step_ns", "starved", quantity::time_ns, 3},
-                   {"kernel_mean_ns", "kernel", quantity::time_ns},
-                   {"launch_interval_ns", "launch", quantity::time_ns},
-                   {"runs", "", quantity::count},
-                   {"kernels", "", quantity::count},
-                   {"span_ns", "", quantity::time_ns},
-                   {"kernel_ns", "", quantity::time_ns},
-                   {"idle_ns", "", quantity::time_ns},
-                   {"starved_ns", "", quantity::time_ns}};
     const projected_timeline shown(input);
     const std::optional<step_time_subject> subject = step_time_of(shown, input);
     std::optional<small_kernel_list> of;
     if (subject) of = find_small_kernels(subject->data, subject->att, subject->step_function, subject->scope);
+    table out = make_table("small_kernels", "Runs of small kernels", place_columns(of ? of->steps : 0),
+                           of ? of->places : std::vector<small_kernel_place>());
     if (!of) {
         out.instead = no_step_time(input);
         return out;
     }
-    out.rows.reserve(of->places.size());
-    for (const small_kernel_place& place : of->places) out.rows.push_back(row_of(place, of->steps));
     out.totals = {{"steps", of->steps},          {"devices", of->devices}, {"wall_ns", of->wall_ns},
                   {"kernels", of->kernels},      {"in_runs", of->in_runs}, {"idle_ns", of->idle_ns},
                   {"starved_ns", of->starved_ns}};

@@ -17,6 +17,7 @@
 #include "analysis/steps/captured_steps.hpp"
 #include "report/makers.hpp"
 #include "report/projected_timeline.hpp"
+#include "report/report_column.hpp"
 #include "timeline/windows.hpp"
 
 namespace prof {
@@ -209,16 +210,22 @@ private:
     step_estimate result_;
 };
 
-table_cell cell_of(const std::optional<double>& value) { return value ? table_cell(*value) : table_cell(); }
-
-table_row row_of(const step_estimate_row& row) {
-    return {row.path,
-            with_captured(row.path, row.is_captured),
-            std::string{row_type(row.kind, row.is_captured, row.is_observed)},
-            row.gpu_ns.mean,
-            cell_of(row.gpu_ns.half_width),
-            row.instances.mean,
-            cell_of(row.instances.half_width)};
+// `total`: the row of all GPU work.
+report_columns<step_estimate_row> estimate_columns(const step_estimate_row& total) {
+    using row = step_estimate_row;
+    const auto type = [&total](const row& range) {
+        return &range == &total ? "total" : row_type(range.kind, range.is_captured, range.is_observed);
+    };
+    const auto instances = [&total](auto figure) {
+        return [&total, figure](const row& range) { return none_unless(&range != &total, range.instances.*figure); };
+    };
+    return {{{"path", ""}, &row::path},
+            {{"", "range"}, [](const row& range) { return with_captured(range.path, range.is_captured); }},
+            {{"type", ""}, type},
+            {{"gpu_ns", "GPU/step", quantity::time_ns}, [](const row& range) { return range.gpu_ns.mean; }},
+            {{"half_width_ns", "+/-", quantity::time_ns}, [](const row& range) { return range.gpu_ns.half_width; }},
+            {{"instances", "count/step", quantity::number, 1}, instances(&estimate::mean)},
+            {{"instances_half_width", "", quantity::number}, instances(&estimate::half_width)}};
 }
 
 // Those with the most GPU time a step, all rows above them, and the rows (no range), (ambiguous) and (unmatched).
@@ -243,24 +250,16 @@ step_estimate estimate_steps(const timeline& data, const attribution& att, const
 }
 
 table steps_table(const step_estimate& of) {
-    table out{"steps",
-              "GPU time a step, by range",
-              {{"path", ""},
-               {"", "range"},
-               {"type", ""},
-               {"gpu_ns", "GPU/step", quantity::time_ns},
-               {"half_width_ns", "+/-", quantity::time_ns},
-               {"instances", "count/step", quantity::number, 1},
-               {"instances_half_width", "", quantity::number}},
-              {},
-              {{"fold", of.fold.text()},
-               {"captured_steps", of.captured_steps},
-               {"windows", of.windows},
-               {"steps", of.all_steps},
-               {"stood_for", of.stood_for}}};
+    const report_columns<step_estimate_row> columns = estimate_columns(of.total);
+    table out = make_table("steps", "GPU time a step, by range", columns, of.rows);
+    out.totals = {{"fold", of.fold.text()},
+                  {"captured_steps", of.captured_steps},
+                  {"windows", of.windows},
+                  {"steps", of.all_steps},
+                  {"stood_for", of.stood_for}};
     std::vector<weighed_row> weighed;
+    weighed.reserve(of.rows.size());
     for (const step_estimate_row& row : of.rows) {
-        out.rows.push_back(row_of(row));
         weighed.push_back({.parent = row.parent,
                            .gpu_ns = std::llround(std::clamp(row.gpu_ns.mean, -1e18, 1e18)),
                            .is_fixed = row.kind != row_kind::range});
@@ -274,9 +273,7 @@ table steps_table(const step_estimate& of) {
             "NAME (iteration # for numbered names)");
         return out;
     }
-    table_row& all = out.rows.emplace_back(row_of(of.total));
-    all[2] = std::string("total");
-    all[5] = all[6] = {};
+    out.rows.push_back(cells_of(columns, of.total));
     const std::string from = std::to_string(of.captured_steps) + (of.step_count_is_known ? " of " : " of at least ") +
                              std::to_string(of.all_steps) + " steps, in " + std::to_string(of.windows) +
                              (of.windows == 1 ? " window" : " windows") +

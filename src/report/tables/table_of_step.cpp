@@ -6,21 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "report/report_column.hpp"
+
 namespace prof {
 namespace {
-
-std::size_t place_of(const table& of, std::string_view column) {
-    for (std::size_t i = 0; i < of.columns.size(); ++i) {
-        const table_column& each = of.columns[i];
-        if (each.key.empty() ? each.title == column : each.key == column) return i;
-    }
-    throw std::logic_error(of.report + " has no column " + std::string(column));
-}
 
 double number_in(const table_cell& cell) noexcept {
     if (const auto* const real = std::get_if<double>(&cell.value)) return *real;

@@ -25,7 +25,7 @@ void divide_time(table& of, std::string_view column, const mean_step& by, whose_
 void share_of_step(table& of, std::string_view share, std::string_view time, const mean_step& by);
 void set_title(table& of, std::string_view column, std::string_view title);  // "": people do not see it
 
-// Of a table with the columns of add_duration_columns() (durations.hpp).
+// Of a table with the columns of duration_columns() (durations.hpp).
 void make_durations_of_step(table& of, const mean_step& by);
 
 }  // namespace prof

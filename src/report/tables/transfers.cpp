@@ -28,6 +28,11 @@ std::string nsight_name(const transfer_record& transfer) {
     return "[CUDA memcpy " + std::string(nsight_directions[direction]) + "]";
 }
 
+// Bytes per nanosecond are 10^9 bytes per second.
+double rate_of(const transfer_row& row) {
+    return row.time.total_ns == 0 ? 0 : static_cast<double>(row.bytes) / static_cast<double>(row.time.total_ns);
+}
+
 }  // namespace
 
 std::vector<transfer_row> transfer_table(const timeline& data) {
@@ -59,9 +64,7 @@ std::vector<transfer_row> transfer_table(const timeline& data) {
         row.bytes = operation.bytes;
         row.min_bytes = operation.min_bytes;
         row.max_bytes = operation.max_bytes;
-        // Bytes per nanosecond are 10^9 bytes per second.
-        row.gigabytes_per_s =
-            row.time.total_ns == 0 ? 0 : static_cast<double>(row.bytes) / static_cast<double>(row.time.total_ns);
+        row.gigabytes_per_s = rate_of(row);
         rows.push_back(std::move(row));
     }
     // The map gave them by name; equal times stay so.
@@ -71,31 +74,25 @@ std::vector<transfer_row> transfer_table(const timeline& data) {
 }
 
 table copies_report(const report_input& input) {
-    table out{"copies", "GPU time by kind of copy and set", {{"operation", "operation"}}, {}, {}};
-    add_duration_columns(out.columns);
-    out.columns.push_back({"bytes", "bytes", quantity::bytes});
-    out.columns.push_back({"min_bytes", "smallest", quantity::bytes, 5});
-    out.columns.push_back({"max_bytes", "largest", quantity::bytes, 5});
-    out.columns.push_back({"gigabytes_per_s", "GB/s", quantity::number});
-    std::int64_t total_ns = 0;
-    std::uint64_t instances = 0;
-    std::uint64_t bytes = 0;
+    report_columns<transfer_row> columns = {{{"operation", "operation"}, &transfer_row::operation, true}};
+    append(columns, duration_columns(&transfer_row::share, &transfer_row::time));
+    append(columns, {{{"bytes", "bytes", quantity::bytes}, &transfer_row::bytes, true},
+                     {{"min_bytes", "smallest", quantity::bytes, 5}, &transfer_row::min_bytes},
+                     {{"max_bytes", "largest", quantity::bytes, 5}, &transfer_row::max_bytes},
+                     {{"gigabytes_per_s", "GB/s", quantity::number}, &transfer_row::gigabytes_per_s, true}});
+    const std::vector<transfer_row> rows = transfer_table(data_of_tables(input));
+    transfer_row all{.operation = "total"};
     std::vector<std::int64_t> totals_ns;
-    for (transfer_row& row : transfer_table(data_of_tables(input))) {
-        std::vector<table_cell> cells = {std::move(row.operation)};
-        add_durations(cells, row.share, row.time);
-        cells.insert(cells.end(), {row.bytes, row.min_bytes, row.max_bytes, row.gigabytes_per_s});
-        out.rows.push_back(std::move(cells));
-        total_ns += row.time.total_ns;
+    for (const transfer_row& row : rows) {
+        all.time.total_ns += row.time.total_ns;
+        all.time.instances += row.time.instances;
         totals_ns.push_back(row.time.total_ns);
-        instances += row.time.instances;
-        add_saturating(bytes, row.bytes);
+        add_saturating(all.bytes, row.bytes);
     }
-    out.totals = {{"total_ns", total_ns}};
-    table_row& sum = out.sums.emplace_back(table_row{std::string("total")});
-    add_duration_sums(sum, instances, total_ns);
-    const double rate = total_ns == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(total_ns);
-    sum.insert(sum.end(), {bytes, blank_cell(), blank_cell(), rate});
+    all.gigabytes_per_s = rate_of(all);
+    table out = make_table("copies", "GPU time by kind of copy and set", columns, rows);
+    out.totals = {{"total_ns", all.time.total_ns}};
+    out.sums = {sums_of(columns, all)};
     out.unit_ns = typical_time(std::move(totals_ns));
     out.legend = {{"%", "%: of the time of all copies and sets."}};
     if (input.step != nullptr) {
@@ -113,8 +110,8 @@ table cuda_gpu_mem_time_sum(const report_input& input) {
         if (!is_transfer(op.kind)) continue;
         durations_ns[nsight_name(input.data.transfers[op.detail])].push_back(op.end_ns - op.start_ns);
     }
-    return time_summary({"cuda_gpu_mem_time_sum", "Copies and sets by time", {}, {}, {}}, "Count", "Operation",
-                        durations_ns, "no copy or set was recorded");
+    return time_summary("cuda_gpu_mem_time_sum", "Copies and sets by time", "Count", "Operation", durations_ns,
+                        "no copy or set was recorded");
 }
 
 table cuda_gpu_mem_size_sum(const report_input& input) {
@@ -124,31 +121,26 @@ table cuda_gpu_mem_size_sum(const report_input& input) {
         const transfer_record& transfer = input.data.transfers[op.detail];
         bytes[nsight_name(transfer)].push_back(static_cast<std::int64_t>(transfer.bytes));
     }
-    table out{"cuda_gpu_mem_size_sum", "Copies and sets by size", {}, {}, {}};
-    const auto add_column = [&](const std::string& name, int importance = 0) {
-        out.columns.push_back({name + " (MB)", name + " (MB)", quantity::number, importance, 3});
+    const auto megabytes = [](const char* name, int importance, auto figure) {
+        return report_column<named_times>{
+            {std::string(name) + " (MB)", std::string(name) + " (MB)", quantity::number, importance, 3},
+            [figure](const named_times& row) { return static_cast<double>(row.time.*figure) / 1e6; }};
     };
-    add_column("Total");
-    out.columns.push_back(count_column("Count"));
-    add_column("Avg");
-    add_column("Med", 1);
-    add_column("Min", 2);
-    add_column("Max", 2);
-    add_column("StdDev", 3);
-    out.columns.push_back(text_column("Operation"));
-    constexpr double bytes_per_mb = 1e6;
-    std::vector<std::pair<std::int64_t, std::vector<table_cell>>> rows;
-    for (const auto& [name, of] : bytes) {
-        const duration_statistics all = summarize(of);
-        rows.emplace_back(all.total_ns,
-                          std::vector<table_cell>{static_cast<double>(all.total_ns) / bytes_per_mb, all.instances,
-                                                  all.mean_ns / bytes_per_mb, all.median_ns / bytes_per_mb,
-                                                  static_cast<double>(all.min_ns) / bytes_per_mb,
-                                                  static_cast<double>(all.max_ns) / bytes_per_mb,
-                                                  all.stddev_ns / bytes_per_mb, name});
-    }
-    out.rows = largest_first(std::move(rows));
-    return or_none(std::move(out), "no copy or set was recorded");
+    const report_columns<named_times> columns = {
+        megabytes("Total", 0, &duration_statistics::total_ns),
+        {count_column("Count"), [](const named_times& row) { return row.time.instances; }},
+        megabytes("Avg", 0, &duration_statistics::mean_ns),
+        megabytes("Med", 1, &duration_statistics::median_ns),
+        megabytes("Min", 2, &duration_statistics::min_ns),
+        megabytes("Max", 2, &duration_statistics::max_ns),
+        megabytes("StdDev", 3, &duration_statistics::stddev_ns),
+        {text_column("Operation"), &named_times::name}};
+    std::vector<named_times> rows;
+    rows.reserve(bytes.size());
+    for (const auto& [name, sizes] : bytes) rows.push_back({.name = name, .time = summarize(sizes)});
+    rows = largest_first(std::move(rows), [](const named_times& row) { return row.time.total_ns; });
+    return or_none(make_table("cuda_gpu_mem_size_sum", "Copies and sets by size", columns, rows),
+                   "no copy or set was recorded");
 }
 
 }  // namespace prof
