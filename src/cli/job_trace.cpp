@@ -45,7 +45,7 @@ void job_trace::survey(const std::string& path, const timeline& whole, const att
     }
     surveyed& is = surveyed_[path];
     for (const rank_collective& collective : made.collectives) {
-        is.is_shown.push_back(kept == nullptr || kept->ops[collective.op] != 0);
+        is.is_shown.push_back(kept == nullptr || kept->ops[op_id(collective.op)] != 0);
     }
     is.heading = trace_heading_of(shown);
     // Of the rank's own time nothing is needed here.
@@ -212,7 +212,7 @@ trace_member job_trace::take(const member& capture, const kept_entities* kept) {
     if (kept == nullptr) return out;
     // Of a part the kept operations are numbered anew.
     std::uint32_t before = 0;
-    std::uint32_t op = 0;
+    op_id op{0};
     for (trace_member::arrow_end& arrow : out.arrows) {
         for (; op < arrow.op; ++op) before += kept->ops[op] != 0 ? 1 : 0;
         arrow.op = before;

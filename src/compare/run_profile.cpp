@@ -60,7 +60,7 @@ std::map<std::string, std::string> facts_of(const timeline& data) {
     }
     for (const device_record& device : data.devices) {
         std::string& gpus = out["GPU"];
-        gpus.append(gpus.empty() ? "" : ", ").append(data.name(device.name));
+        gpus.append(gpus.empty() ? "" : ", ").append(data.name(name_id(device.name)));
         constexpr double khz_of_mhz = 1000;
         if (device.core_clock_khz != 0) {
             out["highest GPU clock"] = fmt::format("{:.0f} MHz", device.core_clock_khz / khz_of_mhz);
@@ -92,12 +92,12 @@ private:
 };
 
 std::vector<named_cost> kernels_of(const timeline& data, double steps) {
-    std::unordered_map<std::uint32_t, std::string> names;
+    std::unordered_map<name_id, std::string> names;
     cost_sums out;
     for (const gpu_op& op : data.ops) {
         const auto ns = static_cast<double>(op.end_ns - op.start_ns);
         if (op.kind == op_kind::kernel) {
-            const std::uint32_t symbol = data.kernels[op.detail].name;
+            const name_id symbol(data.kernels[op.detail].name);
             const auto [name, is_new] = names.try_emplace(symbol);
             if (is_new) name->second = kernel_name(data.name(symbol), kernel_name_style::full);
             out.add(name->second, ns, 1);

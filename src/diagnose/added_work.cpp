@@ -21,9 +21,9 @@ std::size_t records_until(const timeline& data, std::int64_t ns) {
 }
 
 // The first operation that the thread launches from then on; npos: none in this part.
-std::uint32_t next_op(const dependency_graph& graph, std::size_t event, std::uint32_t thread) {
+op_id next_op(const dependency_graph& graph, host_event_id event, thread_id thread) {
     constexpr std::size_t farthest = 4'096;  // events
-    const std::vector<host_event>& events = graph.events();
+    const row_table<host_event>& events = graph.events();
     const std::size_t end = std::min(events.size(), event + farthest);
     for (; event < end; ++event) {
         if (events[event].thread != thread || events[event].call == npos) continue;
@@ -37,18 +37,17 @@ std::uint32_t next_op(const dependency_graph& graph, std::size_t event, std::uin
 // operation before those that follow in their stream: it may begin while the host is still launching it.
 replay_changes changes_of(const dependency_graph& graph, const std::vector<added_work>& added) {
     replay_changes out;
-    const std::vector<host_event>& events = graph.events();
+    const row_table<host_event>& events = graph.events();
     for (const added_work& each : added) {
-        auto event = static_cast<std::size_t>(
-            std::partition_point(events.begin(), events.end(),
-                                 [&](const host_event& at) { return at.start_ns < each.at_ns; }) -
-            events.begin());
+        host_event_id event(std::partition_point(events.begin(), events.end(),
+                                                 [&](const host_event& at) { return at.start_ns < each.at_ns; }) -
+                            events.begin());
         while (event < events.size() && events[event].thread != each.thread) ++event;
         if (event == events.size()) continue;
-        out.events.push_back({.event = static_cast<std::uint32_t>(event), .gap_less_ns = -each.host_ns});
-        const std::uint32_t op = next_op(graph, event, each.thread);
+        out.events.push_back({.event = event, .gap_less_ns = -each.host_ns});
+        const op_id op = next_op(graph, event, each.thread);
         if (op == npos) continue;
-        const std::uint32_t previous = graph.needs_of(op).previous;
+        const op_id previous = graph.needs_of(op).previous;
         const bool is_changeable = previous != npos && graph.part().has_op(previous);
         out.ops.push_back({.op = is_changeable ? previous : op, .less_ns = -each.gpu_ns});
     }

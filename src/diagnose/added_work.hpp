@@ -18,7 +18,7 @@ namespace prof {
 
 // Before what the thread calls next after this moment, and what that launches.
 struct added_work {
-    std::uint32_t thread = npos;
+    thread_id thread = npos;
     std::int64_t at_ns = 0;
     std::int64_t host_ns = 0;
     std::int64_t gpu_ns = 0;

@@ -399,7 +399,7 @@ private:
     }
 
     static std::pair<std::int64_t, std::int64_t> times_of(const dependency_graph& graph) {
-        const std::vector<host_event>& events = graph.events();
+        const row_table<host_event>& events = graph.events();
         return {std::min(graph.steps().front().start_ns, events.empty() ? INT64_MAX : events.front().start_ns),
                 std::max(graph.steps().back().end_ns, events.empty() ? INT64_MIN : events.back().end_ns)};
     }

@@ -27,22 +27,22 @@ std::size_t first_from(const std::vector<TEntity>& all, std::int64_t ns) {
 graph_part part_around(const timeline& data, std::int64_t start_ns, std::int64_t end_ns, bool is_first, bool is_last) {
     const std::size_t first_call = first_from(data.api_calls, start_ns);
     const std::size_t end_call = std::min(first_from(data.api_calls, end_ns) + calls_after, data.api_calls.size());
-    graph_part out{.first_call = static_cast<std::uint32_t>(first_call - std::min(first_call, calls_before)),
-                   .end_call = static_cast<std::uint32_t>(end_call)};
-    if (is_first) out.first_call = 0;
-    if (is_last) out.end_call = static_cast<std::uint32_t>(data.api_calls.size());
+    graph_part out{.first_call = call_id(first_call - std::min(first_call, calls_before)),
+                   .end_call = call_id(end_call)};
+    if (is_first) out.first_call = call_id(0);
+    if (is_last) out.end_call = data.api_calls.end_id();
     const std::int64_t from_ns =
         out.first_call < data.api_calls.size() ? std::min(data.api_calls[out.first_call].start_ns, start_ns) : start_ns;
     std::size_t first_op = is_first ? 0 : first_from(data.ops, from_ns);
     std::size_t end_op = is_last ? data.ops.size() : first_from(data.ops, end_ns);
-    for (std::uint32_t call = out.first_call; call < out.end_call; ++call) {
-        for (const std::uint32_t op : ops_of(data, data.api_calls[call])) {
+    for (call_id call = out.first_call; call < out.end_call; ++call) {
+        for (const op_id op : ops_of(data, data.api_calls[call])) {
             first_op = std::min<std::size_t>(first_op, op);
             end_op = std::max<std::size_t>(end_op, op + std::size_t{1});
         }
     }
-    out.first_op = static_cast<std::uint32_t>(first_op);
-    out.end_op = static_cast<std::uint32_t>(end_op);
+    out.first_op = op_id(first_op);
+    out.end_op = op_id(end_op);
     return out;
 }
 

@@ -36,7 +36,7 @@ void finding_modules::add_op(const op_change& change, const dependency_graph& gr
 }
 
 // Where a thread is in no module, those of the thread for which it works.
-void finding_modules::add_at(const dependency_graph& graph, module_texts& modules, std::uint32_t thread,
+void finding_modules::add_at(const dependency_graph& graph, module_texts& modules, thread_id thread,
                              std::int64_t time_ns, std::int64_t ns) {
     const std::string& own = modules.at(thread, time_ns);
     add_time(own.empty() ? modules.at(graph.home_of(thread), time_ns) : own, ns);

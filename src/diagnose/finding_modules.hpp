@@ -28,7 +28,7 @@ public:
 private:
     void add_event(const event_change& change, const dependency_graph& graph, module_texts& modules);
     void add_op(const op_change& change, const dependency_graph& graph, module_texts& modules);
-    void add_at(const dependency_graph& graph, module_texts& modules, std::uint32_t thread, std::int64_t time_ns,
+    void add_at(const dependency_graph& graph, module_texts& modules, thread_id thread, std::int64_t time_ns,
                 std::int64_t ns);
     void add_time(const std::string& module, std::int64_t ns);
 

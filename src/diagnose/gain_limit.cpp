@@ -37,7 +37,7 @@ void gain_limit::add(const dependency_graph& graph) {
     const timeline& data = graph.data();
     const std::vector<step_run>& runs = graph.runs();
     std::size_t begun = 0;
-    for (std::uint32_t i = graph.part().first_op; i < graph.part().end_op; ++i) {
+    for (op_id i = graph.part().first_op; i < graph.part().end_op; ++i) {
         const gpu_op& op = data.ops[i];
         if ((op.kind != op_kind::kernel && op.kind != op_kind::graph) || op.launch == npos) continue;
         if (!graph.ends_steps(i)) continue;

@@ -23,7 +23,7 @@ namespace {
 // By which factor TF32 is faster than FP32 on the first GPU that is known; 0: unknown.
 double tf32_factor_of(const timeline& data) {
     for (const device_record& device : data.devices) {
-        const gpu_peak* const peak = find_gpu_peak(data.name(device.name));
+        const gpu_peak* const peak = find_gpu_peak(data.name(name_id(device.name)));
         if (peak != nullptr && peak->fp32 > 0 && peak->tf32 > peak->fp32) return peak->tf32 / peak->fp32;
     }
     return 0;
@@ -35,8 +35,8 @@ public:
         : graph_(graph), data_(graph.data()), traits_(traits), awaited_(awaited_calls(graph)) {}
 
     std::vector<gpu_group> run() {
-        for (const std::uint32_t op : graph_.order()) {
-            const std::uint32_t launch = graph_.launch_of(op);
+        for (const op_id op : graph_.order()) {
+            const host_event_id launch = graph_.launch_of(op);
             const std::int64_t at_ns = launch == npos ? data_.ops[op].start_ns : graph_.events()[launch].start_ns;
             const std::vector<whole_step>& steps = graph_.steps();
             step_ =
@@ -49,15 +49,15 @@ public:
     }
 
 private:
-    using group_key = std::tuple<gpu_use, std::uint32_t, std::string, bool>;
+    using group_key = std::tuple<gpu_use, name_id, std::string, bool>;
 
-    void add(std::uint32_t index, std::size_t step) {
+    void add(op_id index, std::size_t step) {
         const gpu_op& op = data_.ops[index];
         const std::int64_t length_ns = op.end_ns - op.start_ns;
         if (op.kind == op_kind::kernel) {
             if (traits_.has_side_streams && op.graph_node == npos && traits_.class_of(op) == op_class::compute)
                 kernels_[op.place].emplace_back(step, index);
-            const std::uint32_t name = data_.kernels[op.detail].name;
+            const name_id name(data_.kernels[op.detail].name);
             if (traits_.class_of(op) == op_class::communication) {
                 gpu_group& group = group_of(gpu_use::communication, name, {});
                 group.tally.add(step, op.start_ns, length_ns);
@@ -72,7 +72,7 @@ private:
             const transfer_record& copy = data_.transfers[op.detail];
             const copy_direction direction = direction_of(copy);
             if (direction == copy_direction::none) return;
-            gpu_group& group = group_of(gpu_use::copy, 0, transfer_name(copy), is_awaited(index));
+            gpu_group& group = group_of(gpu_use::copy, {}, transfer_name(copy), is_awaited(index));
             group.direction = direction;
             group.is_pageable = is_pageable(copy);
             group.bytes += copy.bytes;
@@ -81,7 +81,7 @@ private:
         }
     }
 
-    gpu_group& group_of(gpu_use use, std::uint32_t kernel, std::string copy, bool is_awaited = false) {
+    gpu_group& group_of(gpu_use use, name_id kernel, std::string copy, bool is_awaited = false) {
         const auto [found, is_new] = groups_.try_emplace(group_key{use, kernel, copy, is_awaited});
         if (is_new) {
             found->second.use = use;
@@ -92,8 +92,8 @@ private:
         return found->second;
     }
 
-    bool is_awaited(std::uint32_t copy) const {
-        const std::uint32_t launch = graph_.launch_of(copy);
+    bool is_awaited(op_id copy) const {
+        const host_event_id launch = graph_.launch_of(copy);
         return launch != npos && awaited_[launch];
     }
 
@@ -101,12 +101,12 @@ private:
     void add_side_streams() {
         std::map<std::uint32_t, kernel_cover> cover;  // device → of its first stream
         for (const auto& [device, place] : traits_.first_stream) cover.try_emplace(device, data_, kernels_[place]);
-        std::map<std::uint32_t, gpu_group*> sides;  // by place
+        std::map<place_id, gpu_group*> sides;  // by place
         for (const auto& [place, kernels] : kernels_) {
             const gpu_place& where = data_.places[place];
             if (traits_.first_stream.at(where.device) == place) continue;
             const std::string_view name = data_.stream_name(where.context, where.stream);
-            gpu_group& group = group_of(gpu_use::side_stream, 0,
+            gpu_group& group = group_of(gpu_use::side_stream, {},
                                         fmt::format("stream {}{}{}", where.stream, name.empty() ? "" : " ", name));
             sides[place] = &group;
             for (const auto& [step, index] : kernels) {
@@ -122,28 +122,26 @@ private:
         }
     }
 
-    void free_from_streams(std::uint32_t op, gpu_group& group) const {
+    void free_from_streams(op_id op, gpu_group& group) const {
         const op_needs& needs = graph_.needs_of(op);
         if (needs.other == npos && !needs.has_stream_needs) return;
         group.changes.ops.push_back({.op = op, .waits_for_streams = false});
     }
 
     // Of a kernel of a device's first stream: it would not wait for a side stream of that device.
-    void free_from_sides(std::uint32_t op, std::uint32_t device,
-                         const std::map<std::uint32_t, gpu_group*>& sides) const {
-        std::vector<std::uint32_t> places;
-        if (const std::uint32_t other = graph_.needs_of(op).other; other != npos)
-            places.push_back(data_.ops[other].place);
-        for (const later_than& need : graph_.stream_needs_of(op)) places.push_back(data_.ops[need.op].place);
+    void free_from_sides(op_id op, std::uint32_t device, const std::map<place_id, gpu_group*>& sides) const {
+        std::vector<place_id> places;
+        if (const op_id other = graph_.needs_of(op).other; other != npos) places.push_back(data_.ops[other].place);
+        for (const op_later_than& need : graph_.stream_needs_of(op)) places.push_back(data_.ops[need.op].place);
         std::sort(places.begin(), places.end());
         places.erase(std::unique(places.begin(), places.end()), places.end());
-        for (const std::uint32_t place : places) {
+        for (const place_id place : places) {
             const auto side = sides.find(place);
             if (side != sides.end() && data_.places[place].device == device) free_from_streams(op, *side->second);
         }
     }
 
-    using placed_kernels = std::vector<std::pair<std::size_t, std::uint32_t>>;  // step and operation
+    using placed_kernels = std::vector<std::pair<std::size_t, op_id>>;  // step and operation
 
     // For how long kernels of a stream ran until a moment, all durations added.
     class kernel_cover {
@@ -189,8 +187,8 @@ private:
     const dependency_graph& graph_;
     const timeline& data_;
     const gpu_traits& traits_;
-    std::vector<bool> awaited_;                        // by index into events
-    std::map<std::uint32_t, placed_kernels> kernels_;  // that compute, by place
+    row_values<host_event_id, bool> awaited_;
+    std::map<place_id, placed_kernels> kernels_;  // that compute
     std::map<group_key, gpu_group> groups_;
     std::size_t step_ = 0;
 };
@@ -201,10 +199,10 @@ gpu_traits::gpu_traits(const timeline& data, const std::vector<whole_step>& step
     : class_of(data), tf32_factor(tf32_factor_of(data)) {
     is_fp32.reserve(data.kernels.size());
     for (const kernel_record& kernel : data.kernels) {
-        const std::optional<matrix_kernel> found = matrix_kernel_of(data.name(kernel.name));
+        const std::optional<matrix_kernel> found = matrix_kernel_of(data.name(name_id(kernel.name)));
         is_fp32.push_back(found && found->type == matrix_type::fp32 && tf32_factor > 0);
     }
-    std::vector<std::int64_t> computes_ns(data.places.size(), INT64_MIN);
+    row_values<place_id, std::int64_t> computes_ns(data.places.size(), INT64_MIN);
     std::size_t step = 0;
     for (const gpu_op& op : data.ops) {
         if (op.kind != op_kind::kernel || op.graph_node != npos || class_of(op) != op_class::compute) continue;
@@ -214,7 +212,7 @@ gpu_traits::gpu_traits(const timeline& data, const std::vector<whole_step>& step
         std::int64_t& of_place = computes_ns[op.place];
         of_place = std::max<std::int64_t>(of_place, 0) + op.end_ns - op.start_ns;
     }
-    for (std::uint32_t place = 0; place < computes_ns.size(); ++place) {
+    for (const place_id place : computes_ns.ids()) {
         if (computes_ns[place] == INT64_MIN) continue;
         const auto [first, is_new] = first_stream.try_emplace(data.places[place].device, place);
         if (is_new) continue;

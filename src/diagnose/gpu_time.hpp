@@ -49,9 +49,9 @@ struct gpu_traits {
     gpu_traits(const timeline& data, const std::vector<whole_step>& steps);
 
     op_classifier class_of;
-    double tf32_factor = 0;                               // 0: not known
-    std::vector<bool> is_fp32;                            // by index into timeline::kernels
-    std::map<std::uint32_t, std::uint32_t> first_stream;  // device → place
+    double tf32_factor = 0;                          // 0: not known
+    std::vector<bool> is_fp32;                       // by index into timeline::kernels
+    std::map<std::uint32_t, place_id> first_stream;  // by device
     bool has_side_streams = false;
 };
 

@@ -101,15 +101,15 @@ void host_parts::find_ranges_around_steps() {
         const whole_step& step = steps_.steps[begun - 1];
         return before_ns[begun - 1] + std::min(ns, step.end_ns) - step.start_ns;
     };
-    std::unordered_map<std::uint32_t, std::int64_t> times_ns;  // by place; of the outermost range of the place
-    std::unordered_map<std::uint32_t, std::uint64_t> counts;
-    std::unordered_map<std::uint32_t, std::uint64_t> inside;  // of other places, directly inside
-    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+    std::unordered_map<code_place_id, std::int64_t> times_ns;  // by place; of the outermost range of the place
+    std::unordered_map<code_place_id, std::uint64_t> counts;
+    std::unordered_map<code_place_id, std::uint64_t> inside;  // of other places, directly inside
+    for (const range_id i : data_.ranges.ids()) {
         const timeline_range& range = data_.ranges[i];
         const bool takes_part = range.style == range_style::push_pop && range.takes_part();
         if (range.thread != steps_.thread || !takes_part || att_.hidden.contains(range)) continue;
-        const std::uint32_t place = where_.of(i);
-        const std::uint32_t above = range.parent == npos ? 0 : where_.of(range.parent);
+        const code_place_id place = where_.of(i);
+        const code_place_id above = range.parent == npos ? code_place_id() : where_.of(range.parent);
         if (place == 0 || above == place) continue;
         ++inside[above];
         ++counts[place];
@@ -129,8 +129,8 @@ bool host_parts::says_what_is_inside(const timeline_range& range) const {
     return has_phases() ? is_phase_of_step(range) : data_.name(range.name) == data_phase;
 }
 
-host_parts::known_use host_parts::use_of(std::uint32_t range) {
-    std::uint32_t at = range;
+host_parts::known_use host_parts::use_of(range_id range) {
+    range_id at = range;
     while (at != npos && uses_[at] == known_use::unknown && !says_what_is_inside(data_.ranges[at])) {
         at = data_.ranges[at].parent;
     }
@@ -142,12 +142,12 @@ host_parts::known_use host_parts::use_of(std::uint32_t range) {
             uses_[at] = found;
         }
     }
-    for (std::uint32_t below = range; below != at; below = data_.ranges[below].parent) uses_[below] = found;
+    for (range_id below = range; below != at; below = data_.ranges[below].parent) uses_[below] = found;
     return found;
 }
 
-host_part host_parts::part_at(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range,
-                              std::int64_t step_start_ns, std::int64_t step_end_ns) {
+host_part host_parts::part_at(std::int64_t start_ns, std::int64_t end_ns, range_id range, std::int64_t step_start_ns,
+                              std::int64_t step_end_ns) {
     host_part out{.start_ns = start_ns, .end_ns = end_ns, .use = host_use::outside};
     known_use use = known_use::outside;
     if (range != npos) {
@@ -163,7 +163,7 @@ host_part host_parts::part_at(std::int64_t start_ns, std::int64_t end_ns, std::u
         out.use = host_use::work;
     } else if (!has_phases() && out.place != 0) {
         if (around_steps_.contains(out.place)) {
-            out.place = 0;
+            out.place = {};
         } else {
             out.use = host_use::work;
         }
@@ -211,7 +211,7 @@ std::string host_parts::why_unknown(bool has_jax, double outside_share) const {
     return {};
 }
 
-std::string host_parts::text(std::uint32_t place, std::uint32_t after) const {
+std::string host_parts::text(code_place_id place, name_id after) const {
     if (place != 0) return "in " + where_.path(place);
     if (!has_phases()) return "outside ranges";
     return after == 0 ? std::string("outside phases") : fmt::format("outside phases, after {}", data_.name(after));
@@ -232,10 +232,10 @@ std::string host_parts::text(const host_part& of) const {
 }
 
 std::vector<host_group> group_host_parts(const dependency_graph& graph, host_parts& parts) {
-    const std::vector<host_event>& events = graph.events();
+    const row_table<host_event>& events = graph.events();
     step_search step_at(graph.steps());
-    std::map<std::tuple<idle_cause, std::uint32_t, std::uint32_t>, host_group> groups;
-    for (std::uint32_t i = 0; i < events.size(); ++i) {
+    std::map<std::tuple<idle_cause, code_place_id, name_id>, host_group> groups;
+    for (const host_event_id i : events.ids()) {
         if (events[i].before == npos) continue;
         const std::int64_t from_ns = events[events[i].before].end_ns;
         const std::uint32_t step = step_at.at(from_ns);

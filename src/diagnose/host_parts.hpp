@@ -30,8 +30,8 @@ struct host_part {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     host_use use = host_use::work;
-    std::uint32_t place = 0;  // code_places; 0: in no range
-    std::uint32_t after = 0;  // outside ranges: the name of the step's phase before it; 0: none, or without phases
+    code_place_id place{};  // code_places; 0: in no range
+    name_id after{};        // outside ranges: the name of the step's phase before it; 0: none, or without phases
 
     bool is_like(const host_part& other) const noexcept {
         return use == other.use && place == other.place && after == other.after;
@@ -56,7 +56,7 @@ public:
     void for_each(std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) {
         host_part latest{.start_ns = from_ns, .end_ns = from_ns};
         host_.for_each_range(steps_.thread, from_ns, to_ns,
-                             [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+                             [&](std::int64_t start_ns, std::int64_t end_ns, range_id range) {
                                  const host_part next = part_at(start_ns, end_ns, range, from_ns, to_ns);
                                  if (next.is_like(latest)) {
                                      latest.end_ns = end_ns;
@@ -74,7 +74,7 @@ public:
     // that lies in no range.
     std::string why_unknown(bool has_jax, double outside_share) const;
     // "outside phases, after optimizer", "in metrics".
-    std::string text(std::uint32_t place, std::uint32_t after) const;
+    std::string text(code_place_id place, name_id after) const;
     // The same of any use; of work the outermost phase or range.
     std::string text(const host_part& of) const;
 
@@ -83,7 +83,7 @@ private:
     struct phase {
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
-        std::uint32_t name = 0;
+        name_id name{};
         role is = role::other;
     };
     // Of a range: not yet known, in no phase, in one, or in that of the data loader. Without phases the program's
@@ -95,8 +95,8 @@ private:
     void find_phases();
     void find_ranges_around_steps();
     bool says_what_is_inside(const timeline_range& range) const;
-    known_use use_of(std::uint32_t range);
-    host_part part_at(std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range, std::int64_t step_start_ns,
+    known_use use_of(range_id range);
+    host_part part_at(std::int64_t start_ns, std::int64_t end_ns, range_id range, std::int64_t step_start_ns,
                       std::int64_t step_end_ns);
     bool leads_to_backward(std::size_t next, std::int64_t step_start_ns, std::int64_t step_end_ns) const;
 
@@ -107,8 +107,8 @@ private:
     const whole_steps& steps_;
     std::vector<phase> phases_;  // the outermost ones in steps, of the thread with the steps; by start_ns
     std::size_t latest_ = 0;     // of these, where the latest search ended
-    std::vector<known_use> uses_;
-    std::unordered_set<std::uint32_t> around_steps_;  // places that are all of each step, so that they divide nothing
+    row_values<range_id, known_use> uses_;
+    std::unordered_set<code_place_id> around_steps_;  // places that are all of each step, so that they divide nothing
 };
 
 // The time of the thread with the steps that is no work, as group_host_time() has it where there are calls of CUDA.

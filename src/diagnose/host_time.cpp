@@ -35,8 +35,8 @@ public:
     }
 
     std::vector<host_group> run() {
-        const std::vector<host_event>& events = graph_.events();
-        for (std::uint32_t i = 0; i < events.size(); ++i) {
+        const row_table<host_event>& events = graph_.events();
+        for (const host_event_id i : events.ids()) {
             // What ends in a step is in it; a stretch over a boundary is divided there by the boundary's event, which
             // may be a little later than the boundary.
             const bool is_boundary = events[i].call == npos && events[i].before != npos;
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    using group_key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction>;
+    using group_key = std::tuple<idle_cause, std::uint64_t, code_place_id, copy_direction>;
 
     // Sets step_ to the number of steps that began before `ns`.
     void find_step(std::int64_t ns) {
@@ -60,11 +60,10 @@ private:
         step_ = partition_point_near(steps.size(), step_, [&](std::size_t at) { return steps[at].start_ns < ns; });
     }
 
-    host_group& group_of(idle_cause cause, std::uint32_t place, std::uint32_t call, copy_direction direction) {
+    host_group& group_of(idle_cause cause, code_place_id place, call_id call, copy_direction direction) {
         std::uint64_t function = 0;
         if (call != npos && cause != idle_cause::launching) {
-            const timeline_api_call& of = data_.api_calls[call];
-            function = std::uint64_t{static_cast<std::uint16_t>(of.domain)} << 32 | of.cbid;
+            function = data_.api_calls[call].function_key();
         }
         if (cause == idle_cause::launching || cause == idle_cause::loader) place = where_.outermost(place);
         const auto [found, is_new] = groups_.try_emplace(group_key{cause, function, place, direction});
@@ -81,7 +80,7 @@ private:
     // Copies by XLA's threads, and the stretches of the host before them.
     void find_staged() {
         if (!graph_.has_xla()) return;
-        const std::vector<host_event>& events = graph_.events();
+        const row_table<host_event>& events = graph_.events();
         for (const host_event& event : events) {
             if (!event.is_beside || event.call == npos || event.before == npos) continue;
             const transfer_record* const copy = copy_of(data_, data_.api_calls[event.call]);
@@ -99,20 +98,20 @@ private:
     }
 
     // The time between the call before and this one.
-    void add_gap(std::uint32_t index, std::size_t step) {
+    void add_gap(host_event_id index, std::size_t step) {
         const host_event& event = graph_.events()[index];
         if (event.before == npos) return;
         const host_event& before = graph_.events()[event.before];
         const std::int64_t from_ns = before.end_ns;
         if (from_ns >= event.start_ns || from_ns < graph_.steps().front().start_ns) return;
         if (whole_gap(index) <= launch_bound_ns) {
-            const std::uint32_t place = place_at(event, event.start_ns);
+            const code_place_id place = place_at(event, event.start_ns);
             add_stretch(index, step, cause_at(event, from_ns, place, idle_cause::launching), place, from_ns,
                         event.start_ns);
             return;
         }
         const auto staged = staged_.find(event.before);
-        const auto add_range = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+        const auto add_range = [&](std::int64_t start_ns, std::int64_t end_ns, range_id range) {
             if (range == npos && event.runtime_waits_for != npos) {
                 const std::int64_t waited_ns = std::min(end_ns, data_.ops[event.runtime_waits_for].end_ns);
                 if (waited_ns > start_ns) add_runtime_wait(index, step, start_ns, waited_ns);
@@ -125,7 +124,7 @@ private:
                 start_ns = std::max(start_ns, until_ns);
                 if (start_ns >= end_ns) return;
             }
-            const std::uint32_t place = range == npos ? 0 : where_.of(range);
+            const code_place_id place = range == npos ? code_place_id() : where_.of(range);
             add_stretch(index, step, cause_at(event, start_ns, place, idle_cause::host_code), place, start_ns, end_ns);
         };
         host_.for_each_range(event.thread, home_of(event), from_ns, event.start_ns, add_range);
@@ -135,21 +134,21 @@ private:
         return captured_.contains(event.thread, ns) || captured_.contains(home_of(event), ns);
     }
 
-    idle_cause cause_at(const host_event& event, std::int64_t ns, std::uint32_t place, idle_cause otherwise) const {
+    idle_cause cause_at(const host_event& event, std::int64_t ns, code_place_id place, idle_cause otherwise) const {
         if (captures(event, ns)) return idle_cause::capturing;
         if (where_.kind(place) == place_kind::loader) return idle_cause::loader;
         return where_.kind(place) == place_kind::compiler ? idle_cause::compiling : otherwise;
     }
 
-    void add_runtime_wait(std::uint32_t index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
-        host_group& group = group_of(idle_cause::waiting, 0, npos, copy_direction::none);
+    void add_runtime_wait(host_event_id index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
+        host_group& group = group_of(idle_cause::waiting, {}, npos, copy_direction::none);
         if (graph_.events()[index].is_beside) return;  // it waits for the value that it copies
         group.tally.add(step, start_ns, end_ns - start_ns);
         group.changes.events.push_back({.event = index, .runtime_waits = false});
     }
 
-    void add_staging(std::uint32_t index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
-        host_group& group = groups_[{idle_cause::pageable_copy, UINT64_MAX, 0, copy_direction::to_device}];
+    void add_staging(host_event_id index, std::size_t step, std::int64_t start_ns, std::int64_t end_ns) {
+        host_group& group = groups_[{idle_cause::pageable_copy, UINT64_MAX, {}, copy_direction::to_device}];
         group.cause = idle_cause::pageable_copy;
         group.direction = copy_direction::to_device;
         group.is_staged = true;
@@ -160,17 +159,17 @@ private:
     }
 
     // Of a gap that a step's boundary divides, the whole.
-    std::int64_t whole_gap(std::uint32_t index) const {
-        const std::vector<host_event>& events = graph_.events();
+    std::int64_t whole_gap(host_event_id index) const {
+        const row_table<host_event>& events = graph_.events();
         std::int64_t end_ns = events[index].start_ns;
-        std::uint32_t before = events[index].before;
+        host_event_id before = events[index].before;
         while (events[before].call == npos && events[before].before != npos &&
                end_ns - events[before].end_ns <= launch_bound_ns) {
             before = events[before].before;
         }
         if (events[index].call == npos) {
             constexpr std::uint32_t looked_at = 256;
-            for (std::uint32_t i = index + 1; i < events.size() && i - index < looked_at; ++i) {
+            for (host_event_id i(index + 1); i < events.size() && i - index < looked_at; ++i) {
                 if (events[i].thread != events[index].thread) continue;
                 end_ns = events[i].start_ns;
                 if (events[i].call != npos) break;
@@ -180,14 +179,14 @@ private:
     }
 
     // The thread whose ranges count where this one has none.
-    std::uint32_t home_of(const host_event& event) const { return graph_.home_of(event.thread); }
+    thread_id home_of(const host_event& event) const { return graph_.home_of(event.thread); }
 
-    std::uint32_t place_at(const host_event& event, std::int64_t ns) const {
-        const std::uint32_t range = host_.range_at(event.thread, home_of(event), ns);
-        return range == npos ? 0 : where_.of(range);
+    code_place_id place_at(const host_event& event, std::int64_t ns) const {
+        const range_id range = host_.range_at(event.thread, home_of(event), ns);
+        return range == npos ? code_place_id() : where_.of(range);
     }
 
-    void add_stretch(std::uint32_t index, std::size_t step, idle_cause cause, std::uint32_t place,
+    void add_stretch(host_event_id index, std::size_t step, idle_cause cause, code_place_id place,
                      std::int64_t start_ns, std::int64_t end_ns) {
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         if (!graph_.events()[index].is_beside) {
@@ -201,10 +200,10 @@ private:
     }
 
     // The call at or after an event of its thread; npos: none was found.
-    std::uint32_t next_call(std::uint32_t index) const {
+    call_id next_call(host_event_id index) const {
         constexpr std::uint32_t looked_at = 256;
-        const std::vector<host_event>& events = graph_.events();
-        for (std::uint32_t i = index; i < events.size() && i - index < looked_at; ++i) {
+        const row_table<host_event>& events = graph_.events();
+        for (host_event_id i = index; i < events.size() && i - index < looked_at; ++i) {
             if (events[i].thread == events[index].thread && events[i].call != npos) return events[i].call;
         }
         return npos;
@@ -215,7 +214,7 @@ private:
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
         bool is_counted = true;
-        std::uint32_t event = npos;
+        host_event_id event = npos;
         bool is_call = false;
     };
     // Stretches of a group that ended at one line: those in which the program was seen at a line, by that, and the
@@ -228,7 +227,7 @@ private:
     };
 
     // `line` null: it is not known.
-    static void add_to(host_group& group, line_tallies& lines, std::uint32_t stack, const code_line* line,
+    static void add_to(host_group& group, line_tallies& lines, stack_id stack, const code_line* line,
                        const stretch& of) {
         const std::uint64_t key = line == nullptr ? 0 : key_of(*line);
         if (key != 0) group.event_lines.push_back({of.event, key, of.is_call ? -1 : of.end_ns - of.start_ns});
@@ -239,17 +238,17 @@ private:
     }
 
     struct seen_line {
-        std::uint32_t stack = npos;
+        stack_id stack = npos;
         const code_line* line = nullptr;
     };
-    seen_line line_of_call(std::uint32_t call) const {
+    seen_line line_of_call(call_id call) const {
         const call_stack* const found = stack_of_call(data_, call, stack_role::call);
         if (found == nullptr) return {};
         return {found->stack, own_line(data_, found->stack)};
     }
 
     // `before`: the call of which this one is the wait, or npos; of one line they occur once.
-    void add_call_line(host_group& group, std::uint32_t call, std::uint32_t before, stretch of) {
+    void add_call_line(host_group& group, call_id call, call_id before, stretch of) {
         if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
         const auto [stack, line] = line_of_call(call);
         if (before != npos) {
@@ -263,9 +262,9 @@ private:
 
     // `is_outer`: it lies before the ranges that are open at the call which ended it, so that the line that has made
     // the call may be inside of them.
-    void add_stretch_line(host_group& group, std::uint32_t index, const stretch& of, bool is_outer) {
+    void add_stretch_line(host_group& group, host_event_id index, const stretch& of, bool is_outer) {
         if (group.cause == idle_cause::launching || data_.call_stacks.empty()) return;
-        const std::uint32_t call = next_call(index);
+        const call_id call = next_call(index);
         const call_stack* const end = call == npos ? nullptr : stack_of_call(data_, call, stack_role::before);
         const code_line* const end_line = end == nullptr ? nullptr
                                           : is_outer     ? outer_line(data_, end->stack)
@@ -278,7 +277,7 @@ private:
 
     // The lines at which the program was seen in the stretch: each has the time that is nearer to its moments than to
     // others'. False: it was not seen in it.
-    bool add_seen_lines(host_group& group, stretches_to_line& to, std::uint32_t index, std::uint32_t call,
+    bool add_seen_lines(host_group& group, stretches_to_line& to, host_event_id index, call_id call,
                         const stretch& of) {
         const std::int64_t call_ns = data_.api_calls[call].start_ns;
         const std::int64_t length_ns = call_ns - latest_call_end(index);
@@ -306,18 +305,18 @@ private:
     }
 
     // Of a stretch that has several groups each gets its part of the looks.
-    void add_states(host_group& group, std::uint32_t index, std::int64_t ns) {
+    void add_states(host_group& group, host_event_id index, std::int64_t ns) {
         if (data_.call_accounts.empty()) return;
-        const std::uint32_t call = next_call(index);
+        const call_id call = next_call(index);
         const call_account* const found = call == npos ? nullptr : account_of_call(data_, call);
         if (found == nullptr) return;
         group.did.add(*found, ns, data_.api_calls[call].start_ns - latest_call_end(index));
     }
 
     // When the call before returned on the thread.
-    std::int64_t latest_call_end(std::uint32_t index) const {
-        const std::vector<host_event>& events = graph_.events();
-        std::uint32_t before = events[index].before;
+    std::int64_t latest_call_end(host_event_id index) const {
+        const row_table<host_event>& events = graph_.events();
+        host_event_id before = events[index].before;
         while (events[before].call == npos && events[before].before != npos) before = events[before].before;
         return events[before].end_ns;
     }
@@ -361,17 +360,17 @@ private:
     }
 
     // A launch and the time before it are one occurrence.
-    bool precedes_launch(std::uint32_t index) const {
-        const std::uint32_t call = graph_.events()[index].call;
+    bool precedes_launch(host_event_id index) const {
+        const call_id call = graph_.events()[index].call;
         return call == npos || data_.api_calls[call].kind == api_class::launch;
     }
 
-    void add_call(std::uint32_t index, std::size_t step) {
+    void add_call(host_event_id index, std::size_t step) {
         const host_event& event = graph_.events()[index];
         const timeline_api_call& call = data_.api_calls[event.call];
         // A wait for the copy before it belongs to the copy.
-        const std::uint32_t waited = call.kind == api_class::wait ? copy_waited_for(graph_, event) : npos;
-        const std::uint32_t named = waited == npos ? event.call : waited;
+        const call_id waited = call.kind == api_class::wait ? copy_waited_for(graph_, event) : npos;
+        const call_id named = waited == npos ? event.call : waited;
         const transfer_record* const copy = copy_of(data_, data_.api_calls[named]);
         const copy_direction direction = copy == nullptr ? copy_direction::none : direction_of(*copy);
         const bool holds_up = awaited_[index] || named != event.call;
@@ -383,7 +382,7 @@ private:
         if (copy != nullptr && holds_up) {
             cause = is_pageable(*copy) ? idle_cause::pageable_copy : idle_cause::blocking_copy;
         }
-        const std::uint32_t place = place_at(event, event.start_ns);
+        const code_place_id place = place_at(event, event.start_ns);
         if (where_.kind(place) == place_kind::compiler) return add_call_of(idle_cause::compiling, index, step, place);
         if (call.is_captured || captures(event, event.start_ns)) {
             return add_call_of(idle_cause::capturing, index, step, place);
@@ -402,7 +401,7 @@ private:
     }
 
     // Of a compiler that tries its kernels, or of the capture of a graph; it would not run at all.
-    void add_call_of(idle_cause cause, std::uint32_t index, std::size_t step, std::uint32_t place) {
+    void add_call_of(idle_cause cause, host_event_id index, std::size_t step, code_place_id place) {
         const host_event& event = graph_.events()[index];
         host_group& group = group_of(cause, place, npos, copy_direction::none);
         group.tally.add(step, event.start_ns, event.end_ns - event.start_ns);
@@ -410,22 +409,22 @@ private:
         group.changes.events.push_back({.event = index, .work_less_ns = event.work_ns, .waits = false});
     }
 
-    std::uint32_t operator_of(std::uint32_t call) const {
-        const std::uint32_t node = data_.api_calls[call].torch_open;
-        return node == npos ? 0 : data_.ranges[data_.torch_nodes[node].range].name;
+    name_id operator_of(call_id call) const {
+        const torch_node_id node = data_.api_calls[call].torch_open;
+        return node == npos ? name_id() : data_.ranges[data_.torch_nodes[node].range].name;
     }
 
     const dependency_graph& graph_;
     const timeline& data_;
     const host_activity& host_;
     code_places& where_;
-    std::vector<bool> awaited_;  // by index into events
+    row_values<host_event_id, bool> awaited_;  // by index into events
     const graph_captures& captured_;
     struct staged_copies {
         std::uint64_t bytes = 0;
         std::int64_t until_ns = 0;  // when the last of these copies was called
     };
-    std::unordered_map<std::uint32_t, staged_copies> staged_;  // by the event before the stretch
+    std::unordered_map<host_event_id, staged_copies> staged_;  // by the event before the stretch
     std::map<group_key, host_group> groups_;
     std::map<host_group*, std::map<std::uint64_t, stretches_to_line>> stretches_;  // by the key of the line
     std::size_t step_ = 0;
@@ -475,10 +474,7 @@ void step_tally::add(const step_tally& other) {
 
 host_group::key host_group::key_in(const timeline& data) const {
     std::uint64_t function = 0;
-    if (call != npos) {
-        const timeline_api_call& of = data.api_calls[call];
-        function = std::uint64_t{static_cast<std::uint16_t>(of.domain)} << 32 | of.cbid;
-    }
+    if (call != npos) function = data.api_calls[call].function_key();
     return {cause, function, place, direction, after, is_staged};
 }
 
@@ -530,7 +526,7 @@ void add_lines(line_tallies& to, const line_tallies& more) {
     }
 }
 
-std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait) {
+call_id copy_waited_for(const dependency_graph& graph, const host_event& wait) {
     constexpr std::int64_t at_once_ns = 50'000;
     if (wait.before == npos) return npos;
     const host_event& before = graph.events()[wait.before];
@@ -547,10 +543,10 @@ bool holds_up_host(const dependency_graph& graph, const host_event& copy) {
     return copy.waits_for != npos || waits(graph.data().api_calls[copy.call].kind);
 }
 
-std::vector<bool> awaited_calls(const dependency_graph& graph) {
-    const std::vector<host_event>& events = graph.events();
-    std::vector<bool> out(events.size());
-    for (std::uint32_t i = 0; i < events.size(); ++i) {
+row_values<host_event_id, bool> awaited_calls(const dependency_graph& graph) {
+    const row_table<host_event>& events = graph.events();
+    row_values<host_event_id, bool> out(events.size());
+    for (const host_event_id i : events.ids()) {
         if (events[i].call == npos) continue;
         if (holds_up_host(graph, events[i])) out[i] = true;
         const bool is_wait = graph.data().api_calls[events[i].call].kind == api_class::wait;

@@ -54,7 +54,7 @@ private:
 // A line of the program as far as a group's time goes by it. Its key is that of the same line in all parts of a
 // timeline. Key 0 is the time whose line is not known.
 struct line_tally {
-    std::uint32_t stack = npos;  // one in which it is; index into code_stacks. npos: the line is not known
+    stack_id stack = npos;  // one in which it is; index into code_stacks. npos: the line is not known
     code_line line{};
     step_tally tally{};
 };
@@ -64,20 +64,20 @@ void add_lines(line_tallies& to, const line_tallies& more);
 
 // What a line has of an event's change.
 struct event_line {
-    std::uint32_t event = 0;
+    host_event_id event{0};
     std::uint64_t line = 0;    // its key
     std::int64_t gap_ns = -1;  // so much of the time before the event; negative: the call itself
 };
 
 struct host_group {
     idle_cause cause = idle_cause::host_code;
-    std::uint32_t place = 0;    // code_places; of launching and of the data loader its outermost part
-    std::uint32_t call = npos;  // a call of the group; index into api_calls. npos: time between calls
+    code_place_id place{};  // code_places; of launching and of the data loader its outermost part
+    call_id call = npos;    // a call of the group; index into api_calls. npos: time between calls
     copy_direction direction = copy_direction::none;
-    std::uint32_t op_name = 0;  // of calls: the PyTorch operator around the first one; an index into name_table
-    std::uint64_t bytes = 0;    // of copies
-    std::uint32_t after = 0;    // without calls, outside ranges: host_part::after
-    bool is_staged = false;     // the host copies into page-locked memory of XLA's, before another thread copies that
+    name_id op_name{};        // of calls: the PyTorch operator around the first one; an index into name_table
+    std::uint64_t bytes = 0;  // of copies
+    name_id after{};          // without calls, outside ranges: host_part::after
+    bool is_staged = false;   // the host copies into page-locked memory of XLA's, before another thread copies that
     step_tally tally{};
     line_tallies lines{};      // its time by line, all of it; none of `launching`, and where no line is known
     thread_states did{};       // in stretches between calls
@@ -85,7 +85,7 @@ struct host_group {
     std::vector<event_line> event_lines{};  // of the events of `changes`, in ascending order
 
     // Distinguishes groups of all parts of a timeline.
-    using key = std::tuple<idle_cause, std::uint64_t, std::uint32_t, copy_direction, std::uint32_t, bool>;
+    using key = std::tuple<idle_cause, std::uint64_t, code_place_id, copy_direction, name_id, bool>;
     key key_in(const timeline& data) const;
     host_group without_changes() const;
     // What would change without the group's time at one line.
@@ -96,11 +96,11 @@ struct host_group {
 
 // Of a call that waits: the call before it on its thread, if that is an asynchronous copy between host and GPU and
 // nothing was done in between, so that the wait is for the copy; else npos. An index into api_calls.
-std::uint32_t copy_waited_for(const dependency_graph& graph, const host_event& wait);
+call_id copy_waited_for(const dependency_graph& graph, const host_event& wait);
 // Whether the host waits for a copy that this call makes.
 bool holds_up_host(const dependency_graph& graph, const host_event& copy);
 // By event: calls that hold up the host, and copies for which the next call waits.
-std::vector<bool> awaited_calls(const dependency_graph& graph);
+row_values<host_event_id, bool> awaited_calls(const dependency_graph& graph);
 
 // Of host or GPU time: with normalized changes, those with the most time first.
 template <typename TKey, typename TGroup>

@@ -91,7 +91,7 @@ public:
 private:
     // A place of the program, or the part of a step to which an operation belongs; 0: neither.
     struct path_place {
-        std::uint32_t place = 0;
+        code_place_id place{};
         std::uint32_t part = 0;
 
         bool operator==(const path_place&) const = default;
@@ -216,12 +216,12 @@ private:
     // code of the one and of the other.
     template <typename TVisit>
     void divide_hand_over(const host_event& event, const placed_piece& piece, TVisit&& visit) {
-        const std::uint32_t giver = graph_->events()[event.before].thread;
+        const thread_id giver = graph_->events()[event.before].thread;
         const std::int64_t taken_ns = begin_of_work(event, piece.start_ns, piece.end_ns);
         const std::int64_t given_ns = host_.last_change(giver, piece.start_ns, taken_ns);
         const std::int64_t from_ns =
             std::max(given_ns, std::max(piece.start_ns, taken_ns - longest_between_threads_ns));
-        const auto add = [&](std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, path_kind kind) {
+        const auto add = [&](thread_id thread, std::int64_t start_ns, std::int64_t end_ns, path_kind kind) {
             if (start_ns >= end_ns) return;
             divide(thread, placed_piece{start_ns, end_ns, to_string(kind), {}, &outside_}, visit);
         };
@@ -233,7 +233,7 @@ private:
     // When the thread opened its first range or PyTorch's first operator before the event, after `from_ns`.
     std::int64_t begin_of_work(const host_event& event, std::int64_t from_ns, std::int64_t to_ns) const {
         std::int64_t out = host_.first_change(event.thread, from_ns, to_ns);
-        std::uint32_t node = event.call == npos ? npos : data_.api_calls[event.call].torch_open;
+        torch_node_id node = event.call == npos ? npos : data_.api_calls[event.call].torch_open;
         for (; node != npos; node = data_.torch_nodes[node].below_on_thread()) {
             const std::int64_t start_ns = data_.ranges[data_.torch_nodes[node].range].start_ns;
             if (start_ns > from_ns) out = std::min(out, start_ns);
@@ -243,10 +243,10 @@ private:
 
     // By the ranges and modules of the thread; where it is in none, by those of the thread for which it works.
     template <typename TVisit>
-    void divide(std::uint32_t thread, const placed_piece& piece, TVisit&& visit) {
-        const std::uint32_t home = graph_->home_of(thread);
-        const auto add_place = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
-            const path_place where{.place = range == npos ? 0 : where_.of(range)};
+    void divide(thread_id thread, const placed_piece& piece, TVisit&& visit) {
+        const thread_id home = graph_->home_of(thread);
+        const auto add_place = [&](std::int64_t start_ns, std::int64_t end_ns, range_id range) {
+            const path_place where{.place = range == npos ? code_place_id() : where_.of(range)};
             const auto add = [&](std::int64_t from_ns, std::int64_t to_ns, const std::string& module) {
                 visit(placed_piece{from_ns, to_ns, piece.kind, where, &module});
             };
@@ -268,18 +268,18 @@ private:
     }
 
     // Its phase, as in the breakdown: of a replay, that of the capture. Without one, the outermost of its ranges.
-    path_place place_of_op(std::uint32_t op) {
+    path_place place_of_op(op_id op) {
         if (const std::uint32_t part = part_of_.of(op); part != 0) return {.part = part};
-        const std::uint32_t owner = att_.owner[op];
-        return {.place = is_range(owner) ? where_.outermost(where_.of(owner)) : 0};
+        const range_id owner = att_.owner[op];
+        return {.place = is_range(owner) ? where_.outermost(where_.of(owner)) : code_place_id()};
     }
 
-    path_place place_at(std::uint32_t thread, std::int64_t ns) {
-        const std::uint32_t range = host_.range_at(thread, graph_->home_of(thread), ns);
-        return {.place = range == npos ? 0 : where_.of(range)};
+    path_place place_at(thread_id thread, std::int64_t ns) {
+        const range_id range = host_.range_at(thread, graph_->home_of(thread), ns);
+        return {.place = range == npos ? code_place_id() : where_.of(range)};
     }
 
-    const std::string& module_at(std::uint32_t thread, std::int64_t ns) {
+    const std::string& module_at(thread_id thread, std::int64_t ns) {
         const std::string& out = modules_.at(thread, ns);
         return out.empty() ? modules_.at(graph_->home_of(thread), ns) : out;
     }

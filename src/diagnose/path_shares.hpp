@@ -39,11 +39,11 @@ private:
 struct named_piece {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    std::string kind{};           // as path_share
-    std::string where{};          // likewise; of a GPU operation its name, too
-    std::string module{};         // likewise
-    std::uint32_t op = npos;      // of a GPU operation
-    std::uint32_t thread = npos;  // of what the host does
+    std::string kind{};       // as path_share
+    std::string where{};      // likewise; of a GPU operation its name, too
+    std::string module{};     // likewise
+    op_id op = npos;          // of a GPU operation
+    thread_id thread = npos;  // of what the host does
 };
 // The critical path of the steps of a timeline; empty if it has no launches. The arguments are those of diagnose().
 std::vector<named_piece> named_critical_path(const timeline& data, const attribution& att,

@@ -15,15 +15,15 @@ namespace prof {
 recording_cost cost_of_recording(const dependency_graph& graph, std::int64_t replayed) {
     recording_cost out;
     replay_changes without;
-    const std::vector<host_event>& events = graph.events();
+    const row_table<host_event>& events = graph.events();
     auto run = graph.runs().begin();
-    for (std::size_t i = 0; i < events.size(); ++i) {
+    for (const host_event_id i : events.ids()) {
         while (run != graph.runs().end() && run->end_ns <= events[i].start_ns) ++run;
         if (run == graph.runs().end()) break;
         if (events[i].call == npos || events[i].start_ns < run->start_ns) continue;
         if (graph.data().api_calls[events[i].call].op_count == 0) continue;
         ++out.launches;
-        without.events.push_back({.event = static_cast<std::uint32_t>(i), .work_less_ns = recorded_launch_ns});
+        without.events.push_back({.event = i, .work_less_ns = recorded_launch_ns});
     }
     without.normalize();
     if (!without.is_empty()) out.longer_ns = std::max<std::int64_t>(replayed - replayed_ns(graph, without), 0);

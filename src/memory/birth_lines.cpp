@@ -17,7 +17,7 @@ birth_lines::birth_lines(const timeline& data, birth_places& places) : data_(dat
     }
 }
 
-std::uint32_t birth_lines::number_of(std::uint32_t stack) {
+std::uint32_t birth_lines::number_of(stack_id stack) {
     const auto [known, is_new] = by_stack_.try_emplace(stack, 0);
     if (!is_new) return known->second;
     const code_line* const line = own_line(data_, stack);

@@ -34,7 +34,7 @@ private:
     };
     using kind_of_block = std::tuple<std::uint32_t, std::string, std::uint64_t>;  // place, module, bytes
 
-    std::uint32_t number_of(std::uint32_t stack);
+    std::uint32_t number_of(stack_id stack);
 
     const timeline& data_;
     std::vector<known_line> lines_{known_line{}};

@@ -48,8 +48,8 @@ birth_places::birth_places(const timeline& data, const attribution& att, const w
     find_recurring(steps);
 }
 
-std::uint32_t birth_places::range_of(const memory_event& event) {
-    if (const std::uint32_t own = att_.hidden.innermost_kept(data_, event.open); own != npos) return own;
+range_id birth_places::range_of(const memory_event& event) {
+    if (const range_id own = att_.hidden.innermost_kept(data_, event.open); own != npos) return own;
     if (event.works_for != npos) {
         const work_parent& parent = data_.work_parents[event.works_for];
         return att_.hidden.innermost_kept(data_, parent.open);
@@ -58,7 +58,7 @@ std::uint32_t birth_places::range_of(const memory_event& event) {
     const adoption found = adoption_.decide(event.time_ns, event.thread);
     if (found.kind == adoption::outcome::ambiguous) return owner_ambiguous;
     const auto own = static_cast<std::uint32_t>(data_.open_nodes.size());
-    for (std::uint32_t node = found.open; node != npos;) {
+    for (open_node_id node = found.open; node != npos;) {
         const open_node& at = node < own ? data_.open_nodes[node] : extra_nodes_[node - own];
         if (!att_.hidden.contains(data_.ranges[at.range])) return at.range;
         node = at.below;
@@ -66,11 +66,11 @@ std::uint32_t birth_places::range_of(const memory_event& event) {
     return npos;
 }
 
-std::uint32_t birth_places::exact_of(std::uint32_t range) {
+std::uint32_t birth_places::exact_of(range_id range) {
     if (range == npos || !is_range(range) || exact_.size() >= most_exact) return 0;
     if (exact_by_range_[range] != npos) return exact_by_range_[range];
-    std::vector<std::uint32_t> unknown;
-    std::uint32_t at = range;
+    std::vector<range_id> unknown;
+    range_id at = range;
     for (; at != npos && is_range(at) && exact_by_range_[at] == npos; at = att_.parent[at]) unknown.push_back(at);
     std::uint32_t above = at != npos && is_range(at) ? exact_by_range_[at] : 0;
     for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
@@ -108,7 +108,7 @@ void birth_places::find_recurring(const whole_steps& steps) {
 }
 
 std::uint32_t birth_places::place_of(const memory_event& event) {
-    const std::uint32_t range = range_of(event);
+    const range_id range = range_of(event);
     if (range == owner_ambiguous) return ambiguous_place;
     const std::uint32_t exact = exact_of(range);
     if (exact != 0 && exact_[exact].recurs) return exact_bit | exact;
@@ -122,7 +122,7 @@ std::string birth_places::exact_path(const memory_event& event) {
 
 std::string birth_places::path(std::uint32_t place) const {
     if (place == ambiguous_place) return std::string(ambiguous_text);
-    return (place & exact_bit) != 0 ? exact_[place & ~exact_bit].path : places_.path(place);
+    return (place & exact_bit) != 0 ? exact_[place & ~exact_bit].path : places_.path(code_place_id(place));
 }
 
 std::string birth_places::phase(std::uint32_t place) const {

@@ -50,9 +50,9 @@ private:
         std::int64_t step = -2;  // the first in which a block was born there; -2: none was yet
         bool recurs = false;     // in another step, too
     };
-    std::uint32_t range_of(const memory_event& event);
+    range_id range_of(const memory_event& event);
     // An index into exact_; 0: outside ranges, or there are too many.
-    std::uint32_t exact_of(std::uint32_t range);
+    std::uint32_t exact_of(range_id range);
     void find_recurring(const whole_steps& steps);
 
     const timeline& data_;
@@ -63,7 +63,7 @@ private:
     path_segments segment_of_;
     text_budget texts_;
     std::vector<exact_place> exact_{exact_place{}};
-    std::vector<std::uint32_t> exact_by_range_;                                   // npos: not known yet
+    row_values<range_id, std::uint32_t> exact_by_range_;                          // npos: not known yet
     std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> exact_below_;  // by what is above, and name
     module_texts modules_;
     const std::string no_module_;

@@ -226,7 +226,7 @@ std::vector<repeated_forward> repeated_forwards(const timeline& data, const bloc
         parts.push_back({.call = i, .step_end_ns = (after - 1)->end_ns});
     }
     if (parts.empty()) return {};
-    const auto part_at = [&](std::uint32_t thread, std::int64_t ns) -> repeated_part* {
+    const auto part_at = [&](thread_id thread, std::int64_t ns) -> repeated_part* {
         std::uint32_t call = calls.at(thread, ns);
         while (call != npos && !index_of.contains(call)) call = calls.all()[call].around;
         return call == npos ? nullptr : &parts[index_of[call]];

@@ -21,7 +21,7 @@ namespace prof {
 // when it has the last tensor that backward needs, so what follows in the call is not done again: the last product of
 // matrices and the sum with the residual, as a rule.
 struct repeated_forward {
-    std::uint32_t thread = npos;
+    thread_id thread = npos;
     std::int64_t at_ns = 0;
     std::int64_t host_ns = 0;
     std::int64_t gpu_ns = 0;  // of the operations that were launched in it

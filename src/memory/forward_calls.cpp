@@ -16,21 +16,21 @@ forward_calls::forward_calls(const timeline& data, const attribution& att, const
 
 void forward_calls::add_calls() {
     module_tree tree;
-    std::unordered_map<std::uint32_t, std::uint32_t> node_of_name;
-    for (const std::uint32_t range : finder_.calls().calls()) {
-        const std::uint32_t name = data_.ranges[range].name;
+    std::unordered_map<name_id, module_node_id> node_of_name;
+    for (const range_id range : finder_.calls().calls()) {
+        const name_id name = data_.ranges[range].name;
         if (!node_of_name.contains(name)) node_of_name[name] = tree.node_of(data_.name(name));
     }
     tree.fold();
     std::map<std::pair<std::string, std::string>, std::uint32_t> modules;
     std::vector<std::uint32_t> open;  // calls
-    for (const std::uint32_t range : finder_.calls().calls()) {
+    for (const range_id range : finder_.calls().calls()) {
         const timeline_range& of = data_.ranges[range];
         while (!open.empty() &&
                (calls_[open.back()].thread != of.thread || calls_[open.back()].end_ns <= of.start_ns)) {
             open.pop_back();
         }
-        const std::uint32_t node = node_of_name[of.name];
+        const module_node_id node = node_of_name[of.name];
         const auto [known, is_new] = modules.try_emplace({tree.folded_path(node), tree.at(node).class_name},
                                                          static_cast<std::uint32_t>(paths_.size()));
         if (is_new) {
@@ -50,7 +50,7 @@ void forward_calls::add_calls() {
 
 // What a checkpoint computes again is in a node, and no forward. A node may run more than once, as with retain_graph.
 void forward_calls::find_backward() {
-    for (const std::uint32_t node : finder_.calls().nodes()) {
+    for (const range_id node : finder_.calls().nodes()) {
         const timeline_range& of = data_.ranges[node];
         node_starts_.push_back(of.start_ns);
         for (std::uint32_t call = maker_of(node); call != npos; call = calls_[call].around) {
@@ -69,21 +69,21 @@ std::int64_t forward_calls::next_node_ns(std::int64_t ns) const {
     return next == node_starts_.end() ? INT64_MAX : *next;
 }
 
-std::uint32_t forward_calls::maker_of(std::uint32_t node) const {
+std::uint32_t forward_calls::maker_of(range_id node) const {
     const maker_of_node made = finder_.calls().maker_of(node);
     if (made.where != made_in::module) return npos;
     const auto found = by_range_.find(made.call);
     return found == by_range_.end() ? npos : found->second;
 }
 
-std::uint32_t forward_calls::at(std::uint32_t thread, std::int64_t ns) const {
-    const std::uint32_t range = finder_.calls().call_at(thread, ns);
+std::uint32_t forward_calls::at(thread_id thread, std::int64_t ns) const {
+    const range_id range = finder_.calls().call_at(thread, ns);
     const auto found = by_range_.find(range);
     return range == npos || found == by_range_.end() ? npos : found->second;
 }
 
-std::uint32_t forward_calls::whose_node_at(std::uint32_t thread, std::int64_t ns) const {
-    const std::uint32_t node = finder_.calls().latest_node_at(thread, ns);
+std::uint32_t forward_calls::whose_node_at(thread_id thread, std::int64_t ns) const {
+    const range_id node = finder_.calls().latest_node_at(thread, ns);
     return node == npos ? npos : maker_of(node);
 }
 

@@ -44,16 +44,16 @@ public:
 
     // By operation, and the thread for which the caller works.
     struct found {
-        std::uint32_t op = npos;
-        std::uint32_t thread = npos;
+        op_id op = npos;
+        thread_id thread = npos;
         rank_collective is{};
     };
 
     std::vector<found> run() {
         for (const timeline_communicator& of : data_.communicators) add_communicator(of);
         std::vector<found> all;
-        std::unordered_map<std::uint32_t, std::vector<std::size_t>> replayed;  // graph node → collectives
-        std::set<std::uint32_t> taken;                                         // operations of which one is known
+        std::unordered_map<graph_node_id, std::vector<std::size_t>> replayed;  // graph node → collectives
+        std::set<op_id> taken;                                                 // operations of which one is known
         for (std::size_t i = 0; i < data_.collectives.size(); ++i) {
             const collective_call& call = data_.collectives[i];
             if (call.op == npos) {
@@ -69,7 +69,7 @@ public:
             add(all, call, call.op, taken);
         }
         if (!replayed.empty()) {
-            for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+            for (const op_id op : data_.ops.ids()) {
                 const auto of = replayed.find(data_.ops[op].graph_node);
                 if (data_.ops[op].graph_node == npos || of == replayed.end()) continue;
                 for (const std::size_t i : of->second) add(all, data_.collectives[i], op, taken);
@@ -82,7 +82,7 @@ public:
     // Calls of whose work no end was recorded, and the threads that made them. After run().
     struct unended {
         rank_call is{};
-        std::uint32_t thread = npos;
+        thread_id thread = npos;
     };
     std::vector<unended> take_unended() { return std::move(unended_); }
 
@@ -106,7 +106,7 @@ private:
         return unknown_;
     }
 
-    void add(std::vector<found>& all, const collective_call& call, std::uint32_t op, std::set<std::uint32_t>& taken) {
+    void add(std::vector<found>& all, const collective_call& call, op_id op, std::set<op_id>& taken) {
         const bool is_p2p = call.function == collective_function::send || call.function == collective_function::recv;
         // Those of a group share a kernel: the first one stands for it. Sends and receives have other members each.
         if (!is_p2p && !taken.insert(op).second) return;
@@ -179,7 +179,7 @@ private:
         add_unended(is, call.time_ns, call.thread);
     }
 
-    void add_unended(const rank_collective& is, std::int64_t called_ns, std::uint32_t thread) {
+    void add_unended(const rank_collective& is, std::int64_t called_ns, thread_id thread) {
         const bool is_by_order = is.by == collective_match::order;
         unended_.push_back({{.key = is_by_order ? 0 : join_key().add(is.key).add(is.sequence).value(),
                              .order_key = is_by_order ? is.key : 0,
@@ -195,7 +195,7 @@ private:
 
     // Nobody described them: kernels of libraries that communicate, by their names.
     void add_kernels(std::vector<found>& all) {
-        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+        for (const op_id op : data_.ops.ids()) {
             const gpu_op& of = data_.ops[op];
             if (of.kind != op_kind::kernel || class_of_(of) != op_class::communication) continue;
             found one{.op = op};
@@ -208,7 +208,7 @@ private:
             one.is.key = join_key().add(std::string_view("all ranks")).value();
             all.push_back(one);
         }
-        std::unordered_map<std::uint32_t, bool> is_known;  // by name
+        std::unordered_map<name_id, bool> is_known;  // by name
         for (const timeline_api_call& call : data_.api_calls) {
             if (!call.is_unfinished || call.kernel_name == 0) continue;
             const auto [known, is_new] = is_known.try_emplace(call.kernel_name, false);
@@ -301,11 +301,11 @@ private:
         if (has_waits && !found_.empty()) begin_ns = std::min(begin_ns, found_.front().is.begin_ns);
         walk_device(
             data_, class_of_, device, begin_ns, of_.steps.back().to_ns(),
-            [&](const covered_time& piece, std::uint32_t next) {
+            [&](const covered_time& piece, op_id next) {
                 if (has_waits) follow(piece);
                 take(piece, device, next);
             },
-            [&](std::uint32_t op) {
+            [&](op_id op) {
                 const gpu_op& of = data_.ops[op];
                 if (of.kind != op_kind::kernel || class_of_(of) != op_class::compute) return;
                 if (!for_ops.move_to(of.start_ns, of.start_ns + 1)) return;
@@ -333,7 +333,7 @@ private:
 
     // Time in which nothing computes while a collective runs is a wait up to the end of the last one that ended in it.
     void follow(const covered_time& piece) {
-        const std::uint32_t communication = piece.of(op_class::communication);
+        const op_id communication = piece.of(op_class::communication);
         if (piece.of(op_class::compute) == npos && communication != npos) {
             if (of_op_[communication] != npos)
                 found_[of_op_[communication]].is.exposed_ns += piece.end_ns - piece.start_ns;
@@ -420,7 +420,7 @@ private:
     }
     std::int64_t end_of(std::size_t index) { return found_[by_end_[index]].is.end_ns; }
 
-    void take(const covered_time& piece, std::uint32_t device, std::uint32_t next) {
+    void take(const covered_time& piece, std::uint32_t device, op_id next) {
         if (!in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
         if (piece.is_idle()) {
             causes_.explain({piece.start_ns, piece.end_ns, device, next}, [&](const idle_piece& idle) {
@@ -429,8 +429,8 @@ private:
             });
             return;
         }
-        const std::uint32_t compute = piece.of(op_class::compute);
-        const std::uint32_t communication = piece.of(op_class::communication);
+        const op_id compute = piece.of(op_class::compute);
+        const op_id communication = piece.of(op_class::communication);
         if (compute != npos) {
             add(piece.start_ns, piece.end_ns, compute_part, part_of_.of(compute));
         } else if (communication != npos) {
@@ -452,7 +452,7 @@ private:
         std::map<std::pair<std::size_t, std::string>, double> named;
         for (const auto& [key, ns] : time_) {
             const auto& [part, place] = key;
-            const std::string& name = place >> 32 != 0 ? where_.path(static_cast<std::uint32_t>(place))
+            const std::string& name = place >> 32 != 0 ? where_.path(code_place_id(static_cast<std::uint32_t>(place)))
                                                        : part_of_.name(static_cast<std::uint32_t>(place));
             named[{part, name}] += static_cast<double>(ns) / steps;
         }
@@ -506,12 +506,12 @@ private:
                 }
                 last->second = i;
             }
-            if (const std::uint32_t range = range_of(i); range != npos) is.place = place_number(where_.of(range));
+            if (const range_id range = range_of(i); range != npos) is.place = place_number(where_.of(range));
             out_.collectives.push_back(is);
         }
     }
 
-    std::uint32_t place_number(std::uint32_t place) {
+    std::uint32_t place_number(code_place_id place) {
         const auto [number, is_new] = place_numbers_.try_emplace(place, static_cast<std::uint32_t>(out_.places.size()));
         if (is_new) out_.places.push_back(where_.path(place));
         return number->second;
@@ -522,15 +522,15 @@ private:
         std::stable_sort(calls.begin(), calls.end(),
                          [](const auto& a, const auto& b) { return a.is.called_ns < b.is.called_ns; });
         if (calls.size() > most_unended) calls.erase(calls.begin(), calls.end() - most_unended);
-        std::unordered_map<std::uint32_t, std::uint32_t> homes;  // threads → for which they work
+        std::unordered_map<thread_id, thread_id> homes;  // threads → for which they work
         for (const auto& each : found_) {
-            const std::uint32_t home = adopting_thread(data_, att_, each.op);
+            const thread_id home = adopting_thread(data_, att_, each.op);
             if (home != npos) homes[each.thread] = home;
         }
         for (auto& [is, thread] : calls) {
             if (thread < data_.threads.size()) {
                 const auto home = homes.find(thread);
-                const std::uint32_t range =
+                const range_id range =
                     host_.range_at(thread, home == homes.end() ? thread : home->second, is.called_ns);
                 if (range != npos) is.place = place_number(where_.of(range));
             }
@@ -543,14 +543,14 @@ private:
     // thread whose innermost range was opened last.
     void find_ending() {
         rank_ending& out = out_.ending;
-        std::map<std::uint32_t, std::uint32_t> open;  // by thread: the innermost
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        std::map<thread_id, range_id> open;  // by thread: the innermost
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             const bool is_open = range.open_at_end && range.takes_part() && range.style == range_style::push_pop &&
                                  range.end_ns >= out.at_ns && !att_.hidden.contains(range);
             if (is_open) open[range.thread] = i;
         }
-        std::uint32_t thread = caller_;
+        thread_id thread = caller_;
         for (auto each = found_.rbegin(); thread == npos && each != found_.rend(); ++each) thread = each->thread;
         if (!open.empty() && !open.contains(thread)) {
             thread = std::max_element(open.begin(), open.end(), [&](const auto& a, const auto& b) {
@@ -607,17 +607,16 @@ private:
         }
         std::sort(returns.begin(), returns.end());
         if (returns.empty() || out_.waited.empty()) return;
-        std::vector<std::uint32_t> ops;
-        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+        std::vector<op_id> ops;
+        for (const op_id op : data_.ops.ids()) {
             const gpu_op& of = data_.ops[op];
             if (of.launch != npos && computing_streams_.contains(of.place) && of_op_[op] == npos) ops.push_back(op);
         }
-        std::stable_sort(ops.begin(), ops.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return data_.ops[a].start_ns < data_.ops[b].start_ns;
-        });
+        std::stable_sort(ops.begin(), ops.end(),
+                         [&](op_id a, op_id b) { return data_.ops[a].start_ns < data_.ops[b].start_ns; });
         std::int64_t segment_ns = INT64_MIN;
         std::int64_t most = INT64_MIN;
-        for (const std::uint32_t op : ops) {
+        for (const op_id op : ops) {
             const std::int64_t launched_ns = data_.api_calls[data_.ops[op].launch].start_ns;
             const auto after = std::upper_bound(returns.begin(), returns.end(), launched_ns);
             if (after == returns.begin()) continue;
@@ -639,17 +638,17 @@ private:
         std::int64_t at_ns = 0;
         bool is_by_event = false;
     };
-    readiness readiness_of(std::uint32_t op, const rank_collective& is) const {
+    readiness readiness_of(op_id op, const rank_collective& is) const {
         std::int64_t at_ns = INT64_MIN;
         bool is_by_event = false;
         const auto first = std::lower_bound(data_.stream_waits.begin(), data_.stream_waits.end(), op,
-                                            [](const stream_wait& wait, std::uint32_t of) { return wait.op < of; });
+                                            [](const stream_wait& wait, op_id of) { return wait.op < of; });
         for (auto wait = first; wait != data_.stream_waits.end() && wait->op == op; ++wait) {
             if (wait->waits_for >= data_.ops.size()) continue;
             at_ns = std::max(at_ns, data_.ops[wait->waits_for].end_ns);
             is_by_event = true;
         }
-        const std::uint32_t launch = data_.ops[op].launch;
+        const call_id launch = data_.ops[op].launch;
         if (launch != npos) at_ns = std::max(at_ns, data_.api_calls[launch].start_ns);
         return {at_ns == INT64_MIN ? is.begin_ns : std::min(at_ns, is.begin_ns), is_by_event};
     }
@@ -663,10 +662,10 @@ private:
         return gap_ns <= stream_gap_ns || (ready.is_by_event && ready.at_ns < before.end_ns);
     }
 
-    std::uint32_t range_of(std::uint32_t index) const {
-        const std::uint32_t thread = found_[index].thread;
+    range_id range_of(std::uint32_t index) const {
+        const thread_id thread = found_[index].thread;
         if (thread == npos || thread >= data_.threads.size()) return npos;
-        const std::uint32_t home = adopting_thread(data_, att_, found_[index].op);
+        const thread_id home = adopting_thread(data_, att_, found_[index].op);
         return host_.range_at(thread, home == npos ? thread : home, found_[index].is.enqueued_ns);
     }
 
@@ -682,9 +681,9 @@ private:
     idle_causes causes_;
     std::uint32_t device_ = npos;
     std::vector<collective_finder::found> found_;
-    std::vector<std::uint32_t> of_op_;   // by operation: index into found_
-    std::vector<std::uint32_t> by_end_;  // indices into found_
-    std::size_t ended_ = 0;              // of these
+    row_values<op_id, std::uint32_t> of_op_;  // index into found_
+    std::vector<std::uint32_t> by_end_;       // indices into found_
+    std::size_t ended_ = 0;                   // of these
     std::int64_t open_from_ns_ = INT64_MAX;
     std::deque<std::pair<std::int64_t, std::int64_t>>
         exposed_;  // while collectives ran and nothing computed, the latest
@@ -694,7 +693,7 @@ private:
     std::int64_t waited_ns_ = 0;
     std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> time_;
     std::map<std::uint32_t, std::uint32_t> place_numbers_;  // of where_ → index into rank_summary::places
-    std::uint32_t caller_ = npos;                           // thread of the last call without an end
+    thread_id caller_ = npos;                               // thread of the last call without an end
 };
 
 }  // namespace

@@ -51,12 +51,12 @@ captured_process process_of(const timeline& data) {
     out.gpu_sum_ns =
         std::accumulate(data.ops.begin(), data.ops.end(), std::int64_t{0},
                         [](std::int64_t sum, const gpu_op& op) { return sum + (op.end_ns - op.start_ns); });
-    for (const device_record& device : data.devices) out.gpus.emplace_back(data.name(device.name));
+    for (const device_record& device : data.devices) out.gpus.emplace_back(data.name(name_id(device.name)));
     std::map<std::uint32_t, std::string> used;
     for (const std::uint32_t device : devices_of(data)) used.try_emplace(device);
     for (const device_record& device : data.devices) {
         const auto found = used.find(device.device);
-        if (found != used.end()) found->second = data.name(device.name);
+        if (found != used.end()) found->second = data.name(name_id(device.name));
     }
     for (auto& [device, name] : used) out.used_gpus.push_back(std::move(name));
     out.part = windows_line(data);

@@ -2,7 +2,6 @@
 #include "timeline/build.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -82,10 +81,10 @@ void take_threads(timeline& out, const capture_contents& contents) {
 }
 
 // REQUIRES: there is a thread with this uid.
-std::uint32_t thread_of(const timeline& data, std::uint64_t uid) {
+thread_id thread_of(const timeline& data, std::uint64_t uid) {
     const auto found = std::lower_bound(data.threads.begin(), data.threads.end(), uid,
                                         [](const timeline_thread& t, std::uint64_t wanted) { return t.uid < wanted; });
-    return static_cast<std::uint32_t>(found - data.threads.begin());
+    return thread_id(found - data.threads.begin());
 }
 
 void take_multiplications(timeline& out, matrix_calls& found) {
@@ -137,7 +136,7 @@ survey survey_runs(const std::vector<record_run>& runs, std::size_t first_place 
         out.api_calls += of.api_calls;
         out.marks += of.marks;
         for (const std::uint64_t place : of.places) {
-            out.parents.try_emplace(place, static_cast<std::uint32_t>(first_place + out.parents.size()));
+            out.parents.try_emplace(place, first_place + out.parents.size());
         }
     };
     for (const record_run& run : runs) add(run.stored ? run.stored->found : survey_of(run.records));
@@ -210,21 +209,20 @@ void sort_ranges(timeline& out) {
         return std::tie(a.start_ns, a.depth) < std::tie(b.start_ns, b.depth);  // a parent comes before its children
     };
     if (std::is_sorted(out.ranges.begin(), out.ranges.end(), earlier)) return;
-    std::vector<std::uint32_t> order(out.ranges.size());
-    std::iota(order.begin(), order.end(), 0U);
-    sort_nearly_sorted(order, [&](std::uint32_t a, std::uint32_t b) { return earlier(out.ranges[a], out.ranges[b]); });
-    std::vector<std::uint32_t> place(order.size());
+    std::vector<range_id> order(out.ranges.ids().begin(), out.ranges.ids().end());
+    sort_nearly_sorted(order, [&](range_id a, range_id b) { return earlier(out.ranges[a], out.ranges[b]); });
+    row_values<range_id, range_id> place(order.size());
     std::vector<timeline_range> sorted;
     sorted.reserve(order.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) {
-        place[order[i]] = i;
-        sorted.push_back(out.ranges[order[i]]);
+    for (const range_id old : order) {
+        place[old] = range_id(sorted.size());
+        sorted.push_back(out.ranges[old]);
     }
     for (timeline_range& range : sorted) {
         if (range.parent != npos) range.parent = place[range.parent];
     }
     for (open_node& node : out.open_nodes) node.range = place[node.range];
-    for (open_node& node : out.torch_nodes) node.range = place[node.range];
+    for (torch_node& node : out.torch_nodes) node.range = place[node.range];
     out.ranges = std::move(sorted);
 }
 

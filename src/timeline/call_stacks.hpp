@@ -19,17 +19,17 @@ public:
     struct found {
         std::int64_t call_start_ns = 0;
         std::uint64_t correlation = 0;
-        std::uint32_t thread = npos;
-        std::uint32_t stack = npos;
+        thread_id thread = npos;
+        stack_id stack = npos;
         stack_role role = stack_role::call;
         std::uint16_t position = 0;
     };
 
     // The index of the stack with these frames in `out`, added if there was none.
-    std::uint32_t index_of(timeline& out, const std::vector<code_line>& frames, std::uint32_t depth);
+    stack_id index_of(timeline& out, const std::vector<code_line>& frames, std::uint32_t depth);
     void add(const found& stack) { found_.push_back(stack); }
     // Of a thread_time record, which comes when its call does.
-    void add_account(const record& r, std::uint32_t thread, std::int64_t call_start_ns) {
+    void add_account(const record& r, thread_id thread, std::int64_t call_start_ns) {
         accounts_.push_back({call_start_ns, r, thread});
     }
 
@@ -38,12 +38,12 @@ public:
     void link(timeline& out);
 
 private:
-    std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;
+    std::unordered_multimap<std::uint64_t, stack_id> by_hash_;
     std::vector<found> found_;
     struct found_account {
         std::int64_t call_start_ns = 0;
         record r{};
-        std::uint32_t thread = npos;
+        thread_id thread = npos;
     };
     std::vector<found_account> accounts_;
 };
@@ -57,14 +57,14 @@ public:
     bool is_next(const record& r) const noexcept;
     // REQUIRES: the record is a code_line, and the next frame or there are none.
     void add(const record& r, timeline& out);
-    void add_account(const record& r, std::uint32_t thread, std::int64_t call_start_ns) {
+    void add_account(const record& r, thread_id thread, std::int64_t call_start_ns) {
         to_->add_account(r, thread, call_start_ns);
     }
     bool has_frames() const noexcept { return !frames_.empty(); }
     // The frames that were added are a whole stack: its index in `out`. npos: there are none.
-    std::uint32_t take(timeline& out);
+    stack_id take(timeline& out);
     // The same of a call's stack. `call_start_ns`: of the call whose it is, as far as is known.
-    void finish(timeline& out, std::uint32_t thread, std::int64_t call_start_ns);
+    void finish(timeline& out, thread_id thread, std::int64_t call_start_ns);
     std::uint64_t correlation() const noexcept { return correlation_; }
     stack_role role() const noexcept { return role_; }
 

@@ -29,7 +29,7 @@ const graph_node_events::event* graph_node_events::latest(std::uint64_t id, std:
     return &*std::prev(after);
 }
 
-std::uint32_t graph_node_events::find_origin(std::uint64_t id, std::int64_t time_ns) const {
+graph_node_id graph_node_events::find_origin(std::uint64_t id, std::int64_t time_ns) const {
     const event* at = latest(id, time_ns);
     for (int copies = 0; at != nullptr && at->node == npos && copies < most_copies; ++copies) {
         at = latest(at->original, at->time_ns);

@@ -28,7 +28,7 @@ public:
     std::vector<graph_launch_call> launches;  // by start_ns
 
     // `node` is an index into timeline::graph_nodes.
-    void add_node(std::uint64_t id, std::int64_t time_ns, std::uint32_t node) {
+    void add_node(std::uint64_t id, std::int64_t time_ns, graph_node_id node) {
         events_.push_back({id, time_ns, node});
     }
     void add_copy(std::uint64_t id, std::int64_t time_ns, std::uint64_t original) {
@@ -41,13 +41,13 @@ public:
     // Index into timeline::graph_nodes of the captured node, given its id or that of a copy; graph_capture_unseen if it
     // is unknown. If an id was used several times, the latest use that is not after `time_ns` holds. REQUIRES: sort()
     // was called.
-    std::uint32_t find_origin(std::uint64_t id, std::int64_t time_ns) const;
+    graph_node_id find_origin(std::uint64_t id, std::int64_t time_ns) const;
 
 private:
     struct event {
         std::uint64_t id = 0;
         std::int64_t time_ns = 0;
-        std::uint32_t node = npos;   // npos: a copy
+        graph_node_id node = npos;   // npos: a copy
         std::uint64_t original = 0;  // of a copy
     };
 

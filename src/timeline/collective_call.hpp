@@ -10,6 +10,7 @@
 #include <string>
 
 #include "record/collective.hpp"
+#include "timeline/row_ids.hpp"
 
 namespace prof {
 
@@ -33,12 +34,12 @@ struct collective_call {
         no_sequence;          // no_sequence: not known. Of `plugin`: counts the communicator's calls of `function`
     std::uint64_t count = 0;  // elements, as in the call
     std::uint64_t bytes = 0;  // of the message as the call counts it: count times the size of an element
-    std::uint32_t op = UINT32_MAX;    // index into timeline::ops: the kernel that carried it. Several may share one
-    std::uint32_t call = UINT32_MAX;  // index into timeline::api_calls: the launch
-    std::uint32_t communicator = UINT32_MAX;  // index into timeline::communicators
-    std::uint32_t thread = UINT32_MAX;        // index into timeline::threads: which called it
-    std::int32_t root = -1;                   // of broadcast, reduce, gather and scatter; -1: none
-    std::int32_t peer = -1;                   // of send and recv; -1: none
+    op_id op = npos;          // index into timeline::ops: the kernel that carried it. Several may share one
+    call_id call = npos;      // index into timeline::api_calls: the launch
+    communicator_id communicator = npos;  // index into timeline::communicators
+    thread_id thread = npos;              // index into timeline::threads: which called it
+    std::int32_t root = -1;               // of broadcast, reduce, gather and scatter; -1: none
+    std::int32_t peer = -1;               // of send and recv; -1: none
     collective_function function = collective_function::other;
     collective_type type = collective_type::unknown;
     collective_algorithm algorithm = collective_algorithm::unknown;

@@ -15,12 +15,12 @@
 namespace prof {
 namespace {
 
-std::uint32_t call_of_launch(const timeline& out, const collective_collector::launch& of) {
+call_id call_of_launch(const timeline& out, const collective_collector::launch& of) {
     auto call = std::lower_bound(out.api_calls.begin(), out.api_calls.end(), of.start_ns,
                                  [](const timeline_api_call& each, std::int64_t ns) { return each.start_ns < ns; });
     for (; call != out.api_calls.end() && call->start_ns == of.start_ns; ++call) {
         if (call->correlation == of.correlation && call->thread == of.thread) {
-            return static_cast<std::uint32_t>(call - out.api_calls.begin());
+            return call_id(call - out.api_calls.begin());
         }
     }
     return npos;
@@ -34,16 +34,18 @@ TEnum known_word(TEnum value, TEnum last) noexcept {
 
 class collective_linking {
     using launch = collective_collector::launch;
+    using launch_id = collective_collector::launch_id;
     using event = collective_collector::event;
-    static constexpr std::uint32_t none = collective_collector::none;
+    struct pending_call;
+    using pending_id = row_index<pending_call>;
 
 public:
-    collective_linking(timeline& out, const std::vector<launch>& launches) : out_(out), launches_(launches) {
-        for (std::uint32_t i = 0; i < launches.size(); ++i) {
+    collective_linking(timeline& out, const row_table<launch>& launches) : out_(out), launches_(launches) {
+        for (const launch_id i : launches.ids()) {
             const launch& each = launches[i];
             if (each.is_announced) {
                 const auto [known, is_new] = by_group_.try_emplace(key(each.group, each.communicator), i);
-                if (!is_new) known->second = none;  // which of them is not known
+                if (!is_new) known->second = npos;  // which of them is not known
             } else {
                 unannounced_[each.thread].push_back(i);
             }
@@ -65,26 +67,26 @@ public:
             call.function == collective_function::gather || call.function == collective_function::scatter;
         if (has_root) call.root = static_cast<std::int32_t>(of.r.category);
         call.in_graph = (of.r.flags & collective_is_captured) != 0;
-        const auto index = static_cast<std::uint32_t>(calls_.size());
-        calls_.push_back({call, of.r.color, of.r.domain, none, false});
+        const pending_id index = calls_.end_id();
+        calls_.push_back({call, of.r.color, of.r.domain, npos, false});
         by_number_[of.r.name] = index;
     }
 
     void add_work(const event& of) {
         if ((of.r.flags & collective_ends_copies) != 0) return;
         const auto found = of.r.name == 0 ? by_number_.end() : by_number_.find(of.r.name);
-        std::uint32_t index = found == by_number_.end() ? none : found->second;
-        if (index != none && calls_[index].communicator != of.r.domain) index = none;
+        pending_id index = found == by_number_.end() ? npos : found->second;
+        if (index != npos && calls_[index].communicator != of.r.domain) index = npos;
         const packed_work packed = unpack_work(of.r.category);
-        if (index == none) {
+        if (index == npos) {
             // Its call's record was lost, or it is a part of an operation.
-            index = static_cast<std::uint32_t>(calls_.size());
+            index = calls_.end_id();
             collective_call call;
             call.time_ns = of.time_ns;
             call.thread = of.thread;
             call.communicator = communicator_of(of.r.domain);
             call.function = known_word(packed.function, collective_function::scatter);
-            calls_.push_back({call, 0, of.r.domain, none, false});
+            calls_.push_back({call, 0, of.r.domain, npos, false});
         }
         pending_call& to = calls_[index];
         to.call.channels = std::max(to.call.channels, packed.channels);
@@ -99,22 +101,22 @@ public:
 
     void finish() {
         place_without_work();
-        std::unordered_map<std::uint32_t, std::uint32_t> first_ops;  // by graph node
+        std::unordered_map<graph_node_id, op_id> first_ops;  // by graph node
         for (const pending_call& each : calls_) {
-            if (each.launch != none && launches_[each.launch].graph_node != npos) {
+            if (each.launch != npos && launches_[each.launch].graph_node != npos) {
                 first_ops.emplace(launches_[each.launch].graph_node, npos);
             }
         }
-        for (std::uint32_t op = 0; !first_ops.empty() && op < out_.ops.size(); ++op) {
+        for (op_id op{0}; !first_ops.empty() && op < out_.ops.size(); ++op) {
             const auto found = first_ops.find(out_.ops[op].graph_node);
             if (found != first_ops.end() && found->second == npos) found->second = op;
         }
         for (pending_call& each : calls_) {
             collective_call& call = each.call;
-            if (each.launch != none) call.call = call_of_launch(out_, launches_[each.launch]);
+            if (each.launch != npos) call.call = call_of_launch(out_, launches_[each.launch]);
             call.is_unplaced = call.call == npos;
             if (call.call != npos) {
-                const std::uint32_t node = launches_[each.launch].graph_node;
+                const graph_node_id node = launches_[each.launch].graph_node;
                 const auto ops = ops_of(out_, out_.api_calls[call.call]);
                 call.op = node != npos ? first_ops[node] : ops.empty() ? npos : ops.front();
             }
@@ -127,21 +129,21 @@ private:
         collective_call call;
         std::uint32_t group = 0;
         std::uint16_t communicator = 0;
-        std::uint32_t launch = none;
+        launch_id launch = npos;
         bool has_work = false;
     };
     static std::uint64_t key(std::uint32_t group, std::uint16_t communicator) noexcept {
         return std::uint64_t{group} << 16 | communicator;
     }
-    std::uint32_t communicator_of(std::uint16_t number) const noexcept {
-        return number < out_.communicators.size() ? number : npos;
+    communicator_id communicator_of(std::uint16_t number) const noexcept {
+        return number < out_.communicators.size() ? communicator_id(number) : npos;
     }
 
     void place_without_work() {
-        std::unordered_map<std::uint32_t, std::size_t> next;  // by thread: which launch comes next
+        std::unordered_map<thread_id, std::size_t> next;  // by thread: which launch comes next
         for (std::size_t i = 0; i < calls_.size(); ++i) {
             pending_call& each = calls_[i];
-            if (each.launch != none) continue;
+            if (each.launch != npos) continue;
             if (const auto of_group = by_group_.find(key(each.group, each.communicator)); of_group != by_group_.end()) {
                 each.launch = of_group->second;
                 continue;
@@ -164,7 +166,7 @@ private:
         }
         const auto launches = unannounced_.find(of.call.thread);
         if (launches == unannounced_.end()) return;
-        const std::vector<std::uint32_t>& list = launches->second;
+        const std::vector<launch_id>& list = launches->second;
         while (next < list.size() && launches_[list[next]].start_ns < of.call.time_ns) ++next;
         if (next == list.size()) return;
         for (std::size_t later = index + 1; later < calls_.size(); ++later) {
@@ -178,11 +180,11 @@ private:
     }
 
     timeline& out_;
-    const std::vector<launch>& launches_;
-    std::unordered_map<std::uint64_t, std::uint32_t> by_group_;
-    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> unannounced_;  // by thread
-    std::unordered_map<std::uint32_t, std::uint32_t> by_number_;                 // the latest call of a number
-    std::vector<pending_call> calls_;                                            // in order of time
+    const row_table<launch>& launches_;
+    std::unordered_map<std::uint64_t, launch_id> by_group_;
+    std::unordered_map<thread_id, std::vector<launch_id>> unannounced_;  // by thread
+    std::unordered_map<std::uint32_t, pending_id> by_number_;            // the latest call of a number
+    row_table<pending_call> calls_;                                      // in order of time
 };
 
 }  // namespace
@@ -206,37 +208,37 @@ void collective_walk::add(const record& r, std::int64_t ns) {
         awaits_kernel_ = true;
         group_ = static_cast<std::uint32_t>(r.value);
         communicator_ = r.domain;
-        announced_ = collective_collector::none;
+        announced_ = npos;
         return;
     }
-    std::uint32_t carrier = collective_collector::none;
+    collective_collector::launch_id carrier = npos;
     if (r.kind == record_kind::collective_work) {
         awaits_kernel_ = false;
         if ((r.flags & collective_launched_before) != 0) {
             carrier = latest_;
-        } else if (announced_ != collective_collector::none && communicator_ == r.domain) {
+        } else if (announced_ != npos && communicator_ == r.domain) {
             carrier = announced_;
         }
-        copies_ = collective_collector::none;
+        copies_ = npos;
     }
     if ((r.flags & collective_begins_copies) != 0 && r.kind == record_kind::collective_work) {
-        carrier = collective_collector::none;
-        copies_ = static_cast<std::uint32_t>(to_->events.size());
+        carrier = npos;
+        copies_ = to_->events.end_id();
     }
     to_->events.push_back({r, ns, thread_, carrier});
 }
 
 void collective_walk::enter_call(const timeline_api_call& call, bool is_of_library, bool is_copy) {
-    open_ = collective_collector::none;
-    const bool is_copy_wanted = is_copy && copies_ != collective_collector::none;
+    open_ = npos;
+    const bool is_copy_wanted = is_copy && copies_ != npos;
     if (!is_of_library && !is_copy_wanted) return;
-    open_ = static_cast<std::uint32_t>(to_->launches.size());
+    open_ = to_->launches.end_id();
     collective_collector::launch added{.start_ns = call.start_ns, .correlation = call.correlation, .thread = thread_};
     if (is_copy_wanted) {
         added.is_announced = true;
-        added.group = collective_collector::none;
+        added.group = collective_collector::no_group;
         to_->events[copies_].launch = open_;
-        copies_ = collective_collector::none;
+        copies_ = npos;
     } else {
         latest_ = open_;
         if (awaits_kernel_) {
@@ -250,14 +252,14 @@ void collective_walk::enter_call(const timeline_api_call& call, bool is_of_libra
     to_->launches.push_back(added);
 }
 
-void collective_walk::add_node(std::uint32_t node) noexcept {
-    if (open_ != collective_collector::none && to_->launches[open_].graph_node == npos)
-        to_->launches[open_].graph_node = node;
+void collective_walk::add_node(graph_node_id node) noexcept {
+    if (open_ != npos && to_->launches[open_].graph_node == npos) to_->launches[open_].graph_node = node;
 }
 
 void collective_walk::forget() noexcept {
     awaits_kernel_ = false;
-    latest_ = announced_ = copies_ = open_ = collective_collector::none;
+    latest_ = announced_ = open_ = npos;
+    copies_ = npos;
 }
 
 void take_communicator(timeline& out, std::uint64_t number, std::string_view text) {
@@ -283,8 +285,8 @@ void link_traced_collectives(timeline& out, std::vector<traced_collective> found
     std::unordered_map<std::uint64_t, std::uint32_t> by_correlation;
     for (std::uint32_t i = 0; i < found.size(); ++i) by_correlation.try_emplace(found[i].correlation, i);
     using identity = std::tuple<std::uint64_t, std::string, std::uint32_t, std::uint32_t>;
-    std::map<identity, std::uint32_t> communicators;
-    for (std::uint32_t op = 0; op < out.ops.size(); ++op) {
+    std::map<identity, communicator_id> communicators;
+    for (const op_id op : out.ops.ids()) {
         const auto of_op = by_correlation.find(out.ops[op].correlation);
         if (of_op == by_correlation.end()) continue;
         const traced_collective& traced = found[of_op->second];
@@ -294,8 +296,8 @@ void link_traced_collectives(timeline& out, std::vector<traced_collective> found
         call.time_ns = call.call == npos ? out.ops[op].start_ns : out.api_calls[call.call].start_ns;
         call.thread = call.call == npos ? npos : out.api_calls[call.call].thread;
         const timeline_communicator& of = traced.communicator;
-        const auto [known, is_new] = communicators.try_emplace(identity(of.id, of.name, of.ranks, of.rank),
-                                                               static_cast<std::uint32_t>(out.communicators.size()));
+        const auto [known, is_new] =
+            communicators.try_emplace(identity(of.id, of.name, of.ranks, of.rank), out.communicators.end_id());
         if (is_new) out.communicators.push_back(of);
         call.communicator = known->second;
         out.collectives.push_back(call);

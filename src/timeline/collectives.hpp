@@ -20,27 +20,33 @@ namespace prof {
 
 class collective_collector {
 public:
-    static constexpr std::uint32_t none = UINT32_MAX;
+    // Copies have no group.
+    static constexpr std::uint32_t no_group = UINT32_MAX;
+
+    struct launch;
+    struct event;
+    using launch_id = row_index<launch>;
+    using event_id = row_index<event>;
 
     // A launch of a kernel, or of the first of the copies.
     struct launch {
         std::int64_t start_ns = 0;
         std::uint64_t correlation = 0;
-        std::uint32_t thread = npos;
+        thread_id thread = npos;
         std::uint32_t group = 0;
-        std::uint32_t graph_node = npos;  // that was made in it
+        graph_node_id graph_node = npos;  // that was made in it
         std::uint16_t communicator = 0;
         bool is_announced = false;
     };
     struct event {
         record r;
         std::int64_t time_ns = 0;
-        std::uint32_t thread = npos;
-        std::uint32_t launch = none;
+        thread_id thread = npos;
+        launch_id launch = npos;
     };
 
-    std::vector<launch> launches;  // a thread's are in order
-    std::vector<event> events;     // calls and works; likewise
+    row_table<launch> launches;  // a thread's are in order
+    row_table<event> events;     // calls and works; likewise
 
     // Fills timeline::collectives. REQUIRES: calls, operations and graph nodes are final.
     void link(timeline& out);
@@ -49,13 +55,13 @@ public:
 // Of one thread.
 class collective_walk {
 public:
-    collective_walk(collective_collector& to, std::uint32_t thread) noexcept : to_(&to), thread_(thread) {}
+    collective_walk(collective_collector& to, thread_id thread) noexcept : to_(&to), thread_(thread) {}
 
     // REQUIRES: its role is collective.
     void add(const record& r, std::int64_t ns);
     // A call that may be a launch. `is_of_library`: of a kernel of NCCL's; `is_kernel`: or of one without a name.
     void enter_call(const timeline_api_call& call, bool is_of_library, bool is_copy);
-    void add_node(std::uint32_t node) noexcept;
+    void add_node(graph_node_id node) noexcept;
     // Records are missing here, or a window ended.
     void forget() noexcept;
     // Whether the thread has any: only then enter_call() has to be called.
@@ -63,15 +69,15 @@ public:
 
 private:
     collective_collector* to_;
-    std::uint32_t thread_;
+    thread_id thread_;
     bool is_used_ = false;
     bool awaits_kernel_ = false;
     std::uint32_t group_ = 0;
     std::uint16_t communicator_ = 0;
-    std::uint32_t latest_ = collective_collector::none;     // launch
-    std::uint32_t announced_ = collective_collector::none;  // the latest of these
-    std::uint32_t copies_ = collective_collector::none;     // the event whose copies come next
-    std::uint32_t open_ = collective_collector::none;       // the launch that was entered last
+    collective_collector::launch_id latest_ = npos;     // launch
+    collective_collector::launch_id announced_ = npos;  // the latest of these
+    collective_collector::event_id copies_ = npos;      // the event whose copies come next
+    collective_collector::launch_id open_ = npos;       // the launch that was entered last
 };
 
 // The communicator that a label describes; nothing if the text is damaged.

@@ -62,7 +62,7 @@ void add_chunk(capture_contents& contents, const chunk& added) {
             break;
         case format::chunk_type::names:
             for_each_name(added.payload, [&](std::uint32_t id, std::string_view text) {
-                contents.names.insert_or_assign(id, std::string{text});
+                contents.names.insert_or_assign(name_id(id), std::string{text});
             });
             break;
         case format::chunk_type::labels:

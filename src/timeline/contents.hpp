@@ -33,7 +33,7 @@ struct capture_contents : gpu_records {
     tick_source ticks = tick_source::monotonic_ns;
     std::uint64_t created_realtime_ns = 0;
     std::map<std::string, std::string> properties;
-    std::unordered_map<std::uint32_t, std::string> names;
+    std::unordered_map<name_id, std::string> names;
     std::vector<label> labels;
     std::vector<format::thread_entry> threads;
     std::unordered_map<std::uint64_t, std::uint32_t> processes;  // by a thread's uid: timeline_thread::process; 0

@@ -53,24 +53,24 @@ bool comes_first(const timeline& data, const gpu_op& a, const gpu_op& b) noexcep
 // The calls by correlation key. Calls of one key are in order of time.
 class calls_by_key {
 public:
-    explicit calls_by_key(const std::vector<timeline_api_call>& calls) : calls_(calls) {
+    explicit calls_by_key(const row_table<timeline_api_call>& calls) : calls_(calls) {
         order_.reserve(calls.size());
-        for (std::uint32_t i = 0; i < calls.size(); ++i) {
+        for (const call_id i : calls.ids()) {
             if (calls[i].correlation != 0) order_.push_back(i);
         }
-        sort_nearly_sorted(order_, [&](std::uint32_t a, std::uint32_t b) {
+        sort_nearly_sorted(order_, [&](call_id a, call_id b) {
             return std::tie(calls[a].correlation, a) < std::tie(calls[b].correlation, b);
         });
     }
 
     // The latest call of the key that began before the operation; npos if no call has the key. Fast if the operations
     // are asked for nearly in the order of their keys.
-    std::uint32_t launch_of(const gpu_op& op) {
+    call_id launch_of(const gpu_op& op) {
         place_ = partition_point_near(order_.size(), place_,
                                       [&](std::size_t place) { return key_at(place) < op.correlation; });
         if (place_ == order_.size() || key_at(place_) != op.correlation) return npos;
         // The clocks agree only to about a microsecond, so the first call's work may seem to begin before the call.
-        const auto is_earlier = [&](std::uint32_t call) {
+        const auto is_earlier = [&](call_id call) {
             return calls_[call].correlation == op.correlation && calls_[call].start_ns <= op.start_ns;
         };
         const auto second = order_.begin() + static_cast<std::ptrdiff_t>(place_) + 1;
@@ -81,8 +81,8 @@ public:
 private:
     std::uint64_t key_at(std::size_t place) const noexcept { return calls_[order_[place]].correlation; }
 
-    const std::vector<timeline_api_call>& calls_;
-    std::vector<std::uint32_t> order_;
+    const row_table<timeline_api_call>& calls_;
+    std::vector<call_id> order_;
     std::size_t place_ = 0;  // where the latest key was found
 };
 
@@ -101,8 +101,8 @@ void group_by_launch(timeline& out) {
         if (call.op_count != 0) call.first_op = std::exchange(next, next + call.op_count);
     }
     out.ops_by_launch.resize(next);
-    for (std::uint32_t i = 0; i < out.ops.size(); ++i) {
-        const std::uint32_t launch = out.ops[i].launch;
+    for (const op_id i : out.ops.ids()) {
+        const call_id launch = out.ops[i].launch;
         if (launch != npos) out.ops_by_launch[out.api_calls[launch].first_op++] = i;
     }
     for (timeline_api_call& call : out.api_calls) {
@@ -155,17 +155,14 @@ public:
     explicit kernel_launches(const timeline& data) {
         if (!data.quality.dropped.contains(std::string{to_string(drop_cause::names_full)})) return;
         for (const timeline_api_call& call : data.api_calls) {
-            if (call.kernel_name != 0) functions_.insert(key(call));
+            if (call.kernel_name != 0) functions_.insert(call.function_key());
         }
     }
     bool contains(const timeline_api_call& call) const {
-        return call.kernel_name != 0 || (!functions_.empty() && functions_.contains(key(call)));
+        return call.kernel_name != 0 || (!functions_.empty() && functions_.contains(call.function_key()));
     }
 
 private:
-    static std::uint64_t key(const timeline_api_call& call) {
-        return std::uint64_t{static_cast<std::uint32_t>(call.domain)} << 32 | call.cbid;
-    }
     std::unordered_set<std::uint64_t> functions_;
 };
 

@@ -19,16 +19,16 @@ constexpr std::uint8_t gpu_kind = 1;  // PyTorch's number of CUDA
 
 // Handles of physical memory are no addresses.
 struct pieces_alive {
-    std::unordered_map<std::uint64_t, std::uint32_t> by_address;
-    std::unordered_map<std::uint64_t, std::uint32_t> by_handle;
+    std::unordered_map<std::uint64_t, cuda_memory_id> by_address;
+    std::unordered_map<std::uint64_t, cuda_memory_id> by_handle;
 
-    std::unordered_map<std::uint64_t, std::uint32_t>& of(cuda_memory_kind kind) {
+    std::unordered_map<std::uint64_t, cuda_memory_id>& of(cuda_memory_kind kind) {
         return kind == cuda_memory_kind::physical ? by_handle : by_address;
     }
 };
 
-void find_pieces(std::vector<cuda_memory_event>& events) {
-    std::vector<cuda_memory_event> known;
+void find_pieces(row_table<cuda_memory_event>& events) {
+    row_table<cuda_memory_event> known;
     known.reserve(events.size());
     pieces_alive alive;
     std::map<std::uint16_t, std::uint64_t> totals;  // by device and kind
@@ -39,7 +39,7 @@ void find_pieces(std::vector<cuda_memory_event>& events) {
         event.of.allocated = event.of.reserved = total;
         known.push_back(event);
     };
-    const auto end = [&](std::uint32_t piece, cuda_memory_event event) {
+    const auto end = [&](cuda_memory_id piece, cuda_memory_event event) {
         event.of.bytes = known[piece].of.bytes;
         event.of.device = known[piece].of.device;
         event.of.kind = memory_kind::freed;
@@ -61,7 +61,7 @@ void find_pieces(std::vector<cuda_memory_event>& events) {
         }
         if (event.of.kind == memory_kind::freed) continue;
         add(event);
-        pieces[event.of.address] = static_cast<std::uint32_t>(known.size() - 1);
+        pieces[event.of.address] = known.last_id();
     }
     events = std::move(known);
 }

@@ -61,7 +61,7 @@ public:
         }
     }
 
-    const std::vector<gpu_place>& places() const noexcept { return places_; }
+    const row_table<gpu_place>& places() const noexcept { return places_; }
 
 private:
     // A copy from host to host, one side of which is pageable memory, that no GPU can reach: the CPU makes it in its
@@ -85,17 +85,17 @@ private:
     static constexpr op_kind kind_of(const graph_record&) noexcept { return op_kind::graph; }
 
     template <typename TRecord>
-    std::uint32_t place_of(const TRecord& r) {
+    place_id place_of(const TRecord& r) {
         const gpu_place place{r.device, r.context, r.stream};
         if (latest_ < places_.size() && places_[latest_] == place) return latest_;
-        const auto [found, is_new] = place_index_.try_emplace(place, static_cast<std::uint32_t>(places_.size()));
+        const auto [found, is_new] = place_index_.try_emplace(place, places_.end_id());
         if (is_new) places_.push_back(place);
         return latest_ = found->second;
     }
 
-    std::vector<gpu_place> places_;
-    std::map<gpu_place, std::uint32_t> place_index_;
-    std::uint32_t latest_ = 0;
+    row_table<gpu_place> places_;
+    std::map<gpu_place, place_id> place_index_;
+    place_id latest_{0};
 };
 
 }  // namespace prof

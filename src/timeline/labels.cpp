@@ -27,19 +27,19 @@ void take_labels(timeline& out, const std::vector<label>& labels) {
             case label_kind::domain:
                 if (l.key == 0 || l.key > UINT16_MAX) break;
                 grow_domains(out, l.key);
-                if (!out.name(l.name).empty()) out.domains[l.key].name = out.name(l.name);
+                if (!out.name(name_id(l.name)).empty()) out.domains[l.key].name = out.name(name_id(l.name));
                 break;
             case label_kind::category:
-                out.category_names[l.key] = l.name;
+                out.category_names[l.key] = name_id(l.name);
                 break;
             case label_kind::thread:
                 of_threads[l.key] = i;
                 break;
             case label_kind::stream:
-                out.stream_names[l.key] = l.name;
+                out.stream_names[l.key] = name_id(l.name);
                 break;
             case label_kind::communicator:
-                take_communicator(out, l.key, out.name(l.name));
+                take_communicator(out, l.key, out.name(name_id(l.name)));
                 break;
             case label_kind::none:
                 break;
@@ -52,7 +52,7 @@ void take_labels(timeline& out, const std::vector<label>& labels) {
         const bool has_of_tid = of_tid != of_threads.end();
         if (!has_own && !has_of_tid) continue;
         const std::size_t latest = std::max(has_own ? own->second : 0, has_of_tid ? of_tid->second : 0);
-        thread.name = out.name(labels[latest].name);
+        thread.name = out.name(name_id(labels[latest].name));
     }
 }
 

@@ -37,7 +37,7 @@ private:
 
     // The steps are those of one thread, the first that has any.
     void find_steps() {
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             if (!is_phase(range) || data_.name(range.name) != "step") continue;
             if (thread_ == npos) thread_ = range.thread;
@@ -54,13 +54,13 @@ private:
     // no_end: it has no phase, or one that goes on until the program ends.
     std::vector<std::int64_t> ends_of_phases() const {
         constexpr auto none = static_cast<std::uint32_t>(npos);
-        const std::uint32_t first = steps_.front();
-        std::vector<std::uint32_t> step_of(data_.ranges.size() - first, none);    // of each range from `first` on
-        std::vector<std::uint32_t> outermost(data_.ranges.size() - first, none);  // the range around it inside the step
+        const range_id first = steps_.front();
+        std::vector<std::uint32_t> step_of(data_.ranges.size() - first, none);  // of each range from `first` on
+        std::vector<range_id> outermost(data_.ranges.size() - first);           // the range around it inside the step
         std::vector<std::int64_t> ends(steps_.size(), no_end);
         std::vector<bool> is_cut(steps_.size());
         std::uint32_t steps = 0;
-        for (std::uint32_t i = first; i < data_.ranges.size(); ++i) {
+        for (range_id i = first; i < data_.ranges.size(); ++i) {
             if (steps < steps_.size() && steps_[steps] == i) {
                 step_of[i - first] = steps++;
                 continue;
@@ -108,7 +108,7 @@ private:
         for (auto call = call_after; call != data_.api_calls.end() && begins_in_step(call->start_ns); ++call) {
             if (call->thread == thread_) end_ns = std::max({end_ns, call->start_ns, call->end_ns});
         }
-        for (std::uint32_t i = step_ + 1; i < data_.ranges.size(); ++i) {
+        for (range_id i(step_ + 1); i < data_.ranges.size(); ++i) {
             const timeline_range& range = data_.ranges[i];
             if (!begins_in_step(range.start_ns)) break;
             if (range.parent != step_ || !range.takes_part()) continue;
@@ -118,13 +118,13 @@ private:
         return end_ns;
     }
 
-    bool has_ended(std::uint32_t range, std::int64_t at_ns) const {
+    bool has_ended(range_id range, std::int64_t at_ns) const {
         return data_.ranges[range].end_ns != never_ended && data_.ranges[range].end_ns <= at_ns;
     }
 
     // What was opened after the step's end lies in what is around the step.
     void take_out_ranges(std::int64_t end_ns) {
-        for (std::uint32_t i = step_ + 1; i < data_.ranges.size(); ++i) {
+        for (range_id i(step_ + 1); i < data_.ranges.size(); ++i) {
             timeline_range& range = data_.ranges[i];
             if (range.thread != thread_ || range.start_ns < end_ns) continue;
             if (range.parent == step_) {
@@ -137,11 +137,11 @@ private:
     }
 
     // The node itself, or what was open around the step if it is the step's.
-    std::uint32_t without_step(std::uint32_t node) const {
+    open_node_id without_step(open_node_id node) const {
         const bool is_step = node != npos && data_.open_nodes[node].range == step_;
         return is_step ? data_.open_nodes[node].below : node;
     }
-    std::uint32_t without_step_on_thread(std::uint32_t node) const {
+    open_node_id without_step_on_thread(open_node_id node) const {
         const bool is_step = node != npos && data_.open_nodes[node].range == step_;
         return is_step ? data_.open_nodes[node].below_on_thread() : node;
     }
@@ -172,9 +172,9 @@ private:
     }
 
     timeline& data_;
-    std::vector<std::uint32_t> steps_;
-    std::uint32_t thread_ = npos;
-    std::uint32_t step_ = npos;
+    std::vector<range_id> steps_;
+    thread_id thread_ = npos;
+    range_id step_ = npos;
 };
 
 }  // namespace

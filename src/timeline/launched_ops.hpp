@@ -9,8 +9,8 @@
 
 namespace prof {
 
-// Indices into ops, ascending.
-inline std::span<const std::uint32_t> ops_of(const timeline& data, const timeline_api_call& call) noexcept {
+// Ascending.
+inline std::span<const op_id> ops_of(const timeline& data, const timeline_api_call& call) noexcept {
     if (call.op_count == 0) return {};
     return std::span(data.ops_by_launch).subspan(call.first_op, call.op_count);
 }

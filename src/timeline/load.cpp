@@ -9,6 +9,7 @@
 #include "timeline/build.hpp"
 #include "timeline/contents.hpp"
 #include "timeline/kineto/read_trace.hpp"
+#include "timeline/walked_thread.hpp"
 
 namespace prof {
 

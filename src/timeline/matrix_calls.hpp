@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "timeline/row_ids.hpp"
+
 namespace prof {
 
 // By the arguments that an operator takes; operators that only call others of these are none.
@@ -50,7 +52,7 @@ struct operator_arguments {
 struct matrix_call {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
-    std::uint32_t thread = 0;     // index into timeline::threads
+    thread_id thread{0};          // index into timeline::threads
     std::uint32_t arguments = 0;  // index into matrix_calls::arguments
 };
 

@@ -56,7 +56,7 @@ private:
     struct called {
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
-        std::uint32_t range = npos;
+        range_id range = npos;
         collective_function function = collective_function::other;
     };
 
@@ -65,7 +65,7 @@ private:
                                         [](const timeline_domain& each) { return each.name == "NCCL"; });
         if (found == out_.domains.end()) return;
         const auto domain = static_cast<std::uint16_t>(found - out_.domains.begin());
-        for (std::uint32_t i = 0; i < out_.ranges.size(); ++i) {
+        for (const range_id i : out_.ranges.ids()) {
             const timeline_range& range = out_.ranges[i];
             if (range.domain != domain || range.payload_kind != payload_type::bytes) continue;
             if (range.style != range_style::push_pop || range.open_at_start) continue;
@@ -78,8 +78,8 @@ private:
     }
 
     void find_launches() {
-        std::unordered_map<std::uint32_t, bool> is_of_nccl;  // by name
-        for (std::uint32_t i = 0; i < out_.api_calls.size(); ++i) {
+        std::unordered_map<name_id, bool> is_of_nccl;  // by name
+        for (const call_id i : out_.api_calls.ids()) {
             const timeline_api_call& call = out_.api_calls[i];
             if (call.kernel_name == 0 || call.kind != api_class::launch || !calls_.contains(call.thread)) continue;
             const auto [known, is_new] = is_of_nccl.try_emplace(call.kernel_name, false);
@@ -89,19 +89,18 @@ private:
     }
 
     // The one launch of the thread from `from_ns` to before `to_ns`; npos: there is none, or several.
-    std::uint32_t one_launch(const std::vector<std::uint32_t>& launches, std::int64_t from_ns,
-                             std::int64_t to_ns) const {
+    call_id one_launch(const std::vector<call_id>& launches, std::int64_t from_ns, std::int64_t to_ns) const {
         const auto first =
             std::lower_bound(launches.begin(), launches.end(), from_ns,
-                             [&](std::uint32_t call, std::int64_t ns) { return out_.api_calls[call].start_ns < ns; });
+                             [&](call_id call, std::int64_t ns) { return out_.api_calls[call].start_ns < ns; });
         if (first == launches.end() || out_.api_calls[*first].start_ns >= to_ns) return npos;
         const auto second = std::next(first);
         return second != launches.end() && out_.api_calls[*second].start_ns < to_ns ? npos : *first;
     }
 
-    void place(const std::vector<called>& calls, const std::vector<std::uint32_t>& launches) {
+    void place(const std::vector<called>& calls, const std::vector<call_id>& launches) {
         for (std::size_t i = 0; i < calls.size();) {
-            std::uint32_t launch = one_launch(launches, calls[i].start_ns, calls[i].end_ns);
+            call_id launch = one_launch(launches, calls[i].start_ns, calls[i].end_ns);
             std::size_t end = i + 1;
             if (launch == npos) {
                 while (end < calls.size() && one_launch(launches, calls[end - 1].end_ns, calls[end].end_ns) == npos)
@@ -113,7 +112,7 @@ private:
         }
     }
 
-    void add(const called& from, std::uint32_t launch) {
+    void add(const called& from, call_id launch) {
         const timeline_range& range = out_.ranges[from.range];
         collective_call call;
         call.time_ns = range.start_ns;
@@ -132,8 +131,8 @@ private:
     }
 
     timeline& out_;
-    std::unordered_map<std::uint32_t, std::vector<called>> calls_;            // by thread, in order of time
-    std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> launches_;  // likewise: of NCCL's kernels
+    std::unordered_map<thread_id, std::vector<called>> calls_;      // by thread, in order of time
+    std::unordered_map<thread_id, std::vector<call_id>> launches_;  // likewise: of NCCL's kernels
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace prof {
 
-name_doubles::name_doubles(const std::unordered_map<std::uint32_t, std::string>& names) {
-    std::unordered_map<std::string_view, std::uint32_t> ids;
+name_doubles::name_doubles(const std::unordered_map<name_id, std::string>& names) {
+    std::unordered_map<std::string_view, name_id> ids;
     ids.reserve(names.size());
     for (const auto& [id, text] : names) {
         const auto [known, is_new] = ids.try_emplace(text, id);
@@ -19,12 +19,12 @@ name_doubles::name_doubles(const std::unordered_map<std::uint32_t, std::string>&
     }
     if (ids.size() == names.size()) return;
     for (const auto& [id, text] : names) {
-        if (const std::uint32_t first = ids.at(text); first != id) first_ids_.emplace(id, first);
+        if (const name_id first = ids.at(text); first != id) first_ids_.emplace(id, first);
     }
 }
 
 void name_doubles::replace(std::uint32_t& id) const {
-    if (const auto found = first_ids_.find(id); found != first_ids_.end()) id = found->second;
+    if (const auto found = first_ids_.find(name_id(id)); found != first_ids_.end()) id = found->second;
 }
 
 void name_doubles::replace(std::span<record> records) const {

@@ -14,15 +14,15 @@ namespace prof {
 // Maps each duplicate id to the smallest id of the same text.
 class name_doubles {
 public:
-    explicit name_doubles(const std::unordered_map<std::uint32_t, std::string>& names);
+    explicit name_doubles(const std::unordered_map<name_id, std::string>& names);
 
     bool any() const noexcept { return !first_ids_.empty(); }
     void replace(std::uint32_t& id) const;
     void replace(std::span<record> records) const;
-    const std::unordered_map<std::uint32_t, std::uint32_t>& first_ids() const noexcept { return first_ids_; }
+    const std::unordered_map<name_id, name_id>& first_ids() const noexcept { return first_ids_; }
 
 private:
-    std::unordered_map<std::uint32_t, std::uint32_t> first_ids_;
+    std::unordered_map<name_id, name_id> first_ids_;
 };
 
 // Replaces all references to duplicate ids, so that no two ids have the same text; except in stored records, whose

@@ -18,15 +18,19 @@
 
 namespace prof {
 
-class open_stack {
+// TNode: open_node, or torch_node.
+template <typename TNode>
+class basic_open_stack {
+    using node_id = row_index<TNode>;
+
 public:
     // New nodes are appended to `nodes`, whose first element has the index `first_index`.
-    explicit open_stack(std::vector<open_node>& nodes, std::uint32_t first_index = 0) noexcept
+    explicit basic_open_stack(std::vector<TNode>& nodes, std::uint32_t first_index = 0) noexcept
         : nodes_(&nodes), first_index_(first_index) {}
 
-    void push(std::uint32_t range);
+    void push(range_id range);
     // Inserts at `position`, below the ranges that are there. REQUIRES: nothing is set aside.
-    void insert(std::size_t position, std::uint32_t range);
+    void insert(std::size_t position, range_id range);
     // What was launched in the range at `position` since it was pushed counts for the range below it, too, instead of
     // what was below it then. REQUIRES: nothing is set aside.
     void hang_since_push(std::size_t position);
@@ -46,29 +50,32 @@ public:
     void lower_floor() noexcept { floors_.pop_back(); }
 
     std::size_t size() const noexcept { return open_.size(); }
-    std::uint32_t range_at(std::size_t position) const noexcept { return open_[position].range; }
+    range_id range_at(std::size_t position) const noexcept { return open_[position].range; }
     // The innermost range that is not set aside; npos if none.
-    std::uint32_t innermost() const noexcept { return at_floor() ? npos : open_.back().range; }
+    range_id innermost() const noexcept { return at_floor() ? npos : open_.back().range; }
     // The node of the innermost range, which represents the whole state as a list.
-    std::uint32_t head() const noexcept { return at_floor() ? npos : open_.back().node; }
+    node_id head() const noexcept { return at_floor() ? npos : open_.back().node; }
     // The same including what is set aside.
-    std::uint32_t head_on_thread() const noexcept { return open_.empty() ? npos : open_.back().node; }
+    node_id head_on_thread() const noexcept { return open_.empty() ? npos : open_.back().node; }
 
 private:
     struct entry {
-        std::uint32_t range = npos;
-        std::uint32_t node = npos;
-        std::uint32_t first = npos;  // node that its push made; those of what is pushed later come after it
-        bool is_lowest = false;      // first of its list: what is below was set aside when it was opened
+        range_id range = npos;
+        node_id node = npos;
+        node_id first = npos;    // node that its push made; those of what is pushed later come after it
+        bool is_lowest = false;  // first of its list: what is below was set aside when it was opened
     };
 
     bool at_floor() const noexcept { return open_.size() <= (floors_.empty() ? 0 : floors_.back()); }
-    std::uint32_t add_node(std::uint32_t range, std::uint32_t below, bool is_lowest);
+    node_id add_node(range_id range, node_id below, bool is_lowest);
 
-    std::vector<open_node>* nodes_;
+    std::vector<TNode>* nodes_;
     std::uint32_t first_index_;
     std::vector<entry> open_;          // in order of opening
     std::vector<std::size_t> floors_;  // positions, ascending
 };
+
+using open_stack = basic_open_stack<open_node>;
+using torch_stack = basic_open_stack<torch_node>;
 
 }  // namespace prof

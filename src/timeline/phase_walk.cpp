@@ -16,7 +16,7 @@ bool thread_walk::is_phase(const timeline_range& range) const {
 }
 
 // Whether the range is a phase that has ended.
-bool thread_walk::was_phase(std::uint32_t index) const {
+bool thread_walk::was_phase(range_id index) const {
     return index != npos && out_->ranges[index].end_ns != 0 && is_phase(out_->ranges[index]);
 }
 
@@ -24,7 +24,7 @@ bool thread_walk::was_phase(std::uint32_t index) const {
 // optimizer's phase has ended, and PyTorch's range no longer encloses what follows: it is set aside until its pop.
 void thread_walk::leave_optimizer() {
     constexpr std::string_view of_optimizer = "Optimizer.step#";
-    const std::uint32_t index = open_.innermost();
+    const range_id index = open_.innermost();
     if (index == npos) return;
     timeline_range& range = out_->ranges[index];
     if (range.domain != 0 || out_->name(range.name).substr(0, of_optimizer.size()) != of_optimizer) return;
@@ -41,7 +41,7 @@ bool thread_walk::is_work(const timeline_range& phase) const {
     return std::find(others.begin(), others.end(), out_->name(phase.name)) == others.end();
 }
 
-void thread_walk::end_phase_at(std::uint32_t phase, std::int64_t ns) {
+void thread_walk::end_phase_at(range_id phase, std::int64_t ns) {
     if (!was_phase(phase)) return;
     timeline_range& range = out_->ranges[phase];
     if (range.start_ns <= ns && range.end_ns > ns) range.end_ns = ns;
@@ -50,14 +50,14 @@ void thread_walk::end_phase_at(std::uint32_t phase, std::int64_t ns) {
 // A step is observed to end where the next begins, so a loop's own range for an iteration opens in the previous step.
 // It belongs to this step, which is therefore inserted below it, and begins with it. A range that was open when the
 // previous step began, or that has a part of the previous step's work in it, encloses the beginning of this step.
-void thread_walk::open_step(std::uint32_t index) {
-    const std::uint32_t before = std::exchange(latest_step_, index);
+void thread_walk::open_step(range_id index) {
+    const range_id before = std::exchange(latest_step_, index);
     first_step_ = before_first_ = npos;
     if (open_.has_floor()) return open_.push(index);
     std::size_t position = 0;
     for (; position < open_.size() && (before == npos || open_.range_at(position) < before); ++position) {
-        const std::uint32_t around = open_.range_at(position);
-        const std::uint32_t parent = out_->ranges[around].parent;
+        const range_id around = open_.range_at(position);
+        const range_id parent = out_->ranges[around].parent;
         if (!was_phase(parent)) continue;
         if (before == npos) before_first_ = parent;
         hang(around, position == 0 ? npos : open_.range_at(position - 1));
@@ -69,7 +69,7 @@ void thread_walk::open_step(std::uint32_t index) {
         work_before_first_ = latest_work_;
     }
     if (position + 1 == open_.size()) return;
-    const std::uint32_t outermost = open_.range_at(position + 1);
+    const range_id outermost = open_.range_at(position + 1);
     if (latest_work_ == npos || outermost > latest_work_) {
         const std::int64_t begin_ns = out_->ranges[outermost].start_ns;
         end_phase_at(out_->ranges[outermost].parent, begin_ns);
@@ -77,7 +77,7 @@ void thread_walk::open_step(std::uint32_t index) {
         open_.hang_since_push(position + 1);
     }
     for (std::size_t inside = position + 1; inside < open_.size(); ++inside) {
-        const std::uint32_t parent = out_->ranges[open_.range_at(inside)].parent;
+        const range_id parent = out_->ranges[open_.range_at(inside)].parent;
         hang(open_.range_at(inside), was_phase(parent) || parent == npos ? index : parent);
     }
 }
@@ -87,7 +87,7 @@ void thread_walk::open_step(std::uint32_t index) {
 bool thread_walk::joins_first_step(std::size_t position) {
     if (first_step_ == npos || position + 1 >= open_.size() || open_.range_at(position + 1) != first_step_)
         return false;
-    const std::uint32_t index = open_.range_at(position);
+    const range_id index = open_.range_at(position);
     timeline_range& step = out_->ranges[first_step_];
     timeline_range& range = out_->ranges[index];
     const bool has_work_before = work_before_first_ != npos && index < work_before_first_;
@@ -96,7 +96,7 @@ bool thread_walk::joins_first_step(std::size_t position) {
     step.start_ns = range.start_ns;
     hang(first_step_, range.parent);
     hang(index, first_step_);
-    for (std::uint32_t i = index + 1; i < out_->ranges.size(); ++i) {
+    for (range_id i(index + 1); i < out_->ranges.size(); ++i) {
         timeline_range& inside = out_->ranges[i];
         if (inside.thread != thread_ || inside.is_module || i == first_step_) continue;
         if (inside.parent == first_step_) inside.parent = index;
@@ -106,7 +106,7 @@ bool thread_walk::joins_first_step(std::size_t position) {
     return true;
 }
 
-void thread_walk::hang(std::uint32_t index, std::uint32_t parent) {
+void thread_walk::hang(range_id index, range_id parent) {
     timeline_range& range = out_->ranges[index];
     range.parent = parent;
     range.depth = parent == npos ? 0 : out_->ranges[parent].depth + 1;

@@ -16,13 +16,13 @@ inline constexpr std::int64_t never_ended = INT64_MIN;
 struct start_end_events {
     struct start {
         std::uint64_t id = 0;
-        std::uint32_t range = npos;
+        range_id range = npos;
         std::size_t window = 0;  // set by match_start_end()
     };
     struct end {
         std::uint64_t id = 0;
         std::int64_t time_ns = 0;
-        std::uint32_t thread = npos;
+        thread_id thread = npos;
         std::size_t window = 0;  // likewise
     };
     std::vector<start> starts;

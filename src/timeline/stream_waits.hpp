@@ -16,7 +16,7 @@ struct stream_sync {
     std::uint64_t event = 0;        // its handle
     std::uint64_t stream = 0;       // stream_key()
     std::uint64_t correlation = 0;  // of the call that waits, for the host's waits
-    std::uint32_t thread = npos;
+    thread_id thread = npos;
     std::uint32_t calls_before = 0;  // of the thread: decides where times are equal
     sync_kind kind = sync_kind::event_record;
 };

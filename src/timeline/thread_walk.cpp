@@ -42,7 +42,7 @@ bool has_operator_namespace(std::string_view name) noexcept {
 
 thread_walk::thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes,
                          std::vector<stream_sync>& syncs, stack_collector& stacks, collective_collector& collectives,
-                         const parent_places& parents, const tick_clock& clock, std::uint32_t thread)
+                         const parent_places& parents, const tick_clock& clock, thread_id thread)
     : out_(&out),
       events_(&events),
       nodes_(&nodes),
@@ -138,10 +138,10 @@ void thread_walk::visit(const record& r, std::int64_t ns) {
     if (traits_of(r.kind).role != record_role::memory) latest_memory_ = npos;
 }
 
-std::uint32_t thread_walk::add_range(const record& r, range_style style) {
+range_id thread_walk::add_range(const record& r, range_style style) {
     timeline_range range;
     range.start_ns = now_ns_;
-    range.name = r.name;
+    range.name = name_id(r.name);
     range.thread = thread_;
     if (static_cast<payload_type>(r.flags) == payload_type::torch_sequence) {
         range.sequence = static_cast<std::int64_t>(std::uint64_t{r.color} << 32 | r.category);
@@ -152,7 +152,7 @@ std::uint32_t thread_walk::add_range(const record& r, range_style style) {
     range.domain = r.domain;
     range.style = style;
     out_->ranges.push_back(range);
-    return static_cast<std::uint32_t>(out_->ranges.size() - 1);
+    return out_->ranges.last_id();
 }
 
 std::size_t thread_walk::nesting_limit() const noexcept {
@@ -167,7 +167,7 @@ void thread_walk::open_range(const record& r) {
     if (std::max(open_.size() + operators_open_, torch_open_.size()) >= limit) {
         set_aside(std::min(outermost_kept, limit / 2));
     }
-    const std::uint32_t index = add_range(r, outside_windows_ ? range_style::graph_context : range_style::push_pop);
+    const range_id index = add_range(r, outside_windows_ ? range_style::graph_context : range_style::push_pop);
     timeline_range& range = out_->ranges[index];
     range.payload = r.value;
     range.payload_kind = static_cast<payload_type>(r.flags);
@@ -202,7 +202,7 @@ bool thread_walk::is_of_modules(std::uint16_t domain) const {
     return domain < out_->domains.size() && out_->domains[domain].name == module_domain;
 }
 
-void thread_walk::open_module(std::uint32_t index) {
+void thread_walk::open_module(range_id index) {
     timeline_range& range = out_->ranges[index];
     range.is_module = true;
     range.parent = open_.innermost();
@@ -223,21 +223,21 @@ void thread_walk::close_module(const record& r) {
 
 // Sets aside all but the `kept` outermost ranges.
 void thread_walk::set_aside(std::size_t kept) {
-    std::vector<std::uint32_t> ranges;
+    std::vector<range_id> ranges;
     for (; open_.size() > kept; open_.remove(open_.size() - 1)) ranges.push_back(open_.range_at(open_.size() - 1));
     for (; torch_open_.size() > kept; torch_open_.remove(torch_open_.size() - 1)) {
-        const std::uint32_t range = torch_open_.range_at(torch_open_.size() - 1);
+        const range_id range = torch_open_.range_at(torch_open_.size() - 1);
         if (!out_->ranges[range].is_operator) continue;  // it is in open_ too
         ranges.push_back(range);
         --operators_open_;
     }
     std::sort(ranges.begin(), ranges.end());  // order of opening
-    for (const std::uint32_t range : ranges) set_aside_[out_->ranges[range].domain].push_back(range);
+    for (const range_id range : ranges) set_aside_[out_->ranges[range].domain].push_back(range);
     counts_.nested_too_deep += ranges.size();
 }
 
 // The latest range of the domain that is set aside; npos if none.
-std::uint32_t thread_walk::latest_set_aside(std::uint16_t domain) const {
+range_id thread_walk::latest_set_aside(std::uint16_t domain) const {
     if (set_aside_.empty()) return npos;
     const auto found = set_aside_.find(domain);
     return found == set_aside_.end() || found->second.empty() ? npos : found->second.back();
@@ -248,7 +248,7 @@ bool thread_walk::is_operator(const timeline_range& range, torch_scope scope) co
     if (range.sequence >= 0) return true;
     if (scope == torch_scope::function || scope == torch_scope::user) return scope == torch_scope::function;
     const std::string_view name = out_->name(range.name);
-    const std::uint32_t around = torch_open_.innermost();
+    const range_id around = torch_open_.innermost();
     if (around == npos || !out_->ranges[around].is_operator) return has_operator_namespace(name);
     if (name.find("::") != std::string_view::npos) return true;
     // PyTorch's `detach` is inside `aten::detach`.
@@ -260,9 +260,9 @@ bool thread_walk::is_operator(const timeline_range& range, torch_scope scope) co
 // If the range that a pop of the default domain closes is an operator, closes it and returns true.
 bool thread_walk::close_operator() {
     if (operators_open_ == 0) return false;
-    const std::uint32_t innermost = torch_open_.innermost();
+    const range_id innermost = torch_open_.innermost();
     if (innermost == npos || !out_->ranges[innermost].is_operator) return false;
-    if (const std::uint32_t aside = latest_set_aside(0); aside != npos && aside > innermost) return false;
+    if (const range_id aside = latest_set_aside(0); aside != npos && aside > innermost) return false;
     // Indexes grow with time: ranges opened later in this domain are closed first.
     for (std::size_t position = open_.size(); position-- > 0 && open_.range_at(position) > innermost;) {
         if (out_->ranges[open_.range_at(position)].domain == 0) return false;
@@ -276,9 +276,9 @@ bool thread_walk::close_operator() {
 void thread_walk::close_range(const record& r) {
     if (r.domain == 0 && close_operator()) return;
     if (is_of_modules(r.domain)) return close_module(r);
-    const std::uint32_t aside = latest_set_aside(r.domain);
+    const range_id aside = latest_set_aside(r.domain);
     for (std::size_t position = open_.size(); position-- > 0;) {
-        const std::uint32_t index = open_.range_at(position);
+        const range_id index = open_.range_at(position);
         if (out_->ranges[index].domain != r.domain) continue;
         if (aside != npos && aside > index) break;  // the range that is set aside was opened later
         if (joins_first_step(position)) ++position;
@@ -296,7 +296,7 @@ void thread_walk::close_range(const record& r) {
     }
 }
 
-void thread_walk::end_by_pop(std::uint32_t index, const record& r) {
+void thread_walk::end_by_pop(range_id index, const record& r) {
     timeline_range& range = out_->ranges[index];
     range.end_ns = now_ns_;
     if (static_cast<payload_type>(r.flags) == payload_type::bytes && range.payload_kind == payload_type::none) {
@@ -314,7 +314,7 @@ void thread_walk::add_mark(const record& r) {
     const bool has_sequence = static_cast<payload_type>(r.flags) == payload_type::torch_sequence;
     out_->marks.push_back({.time_ns = now_ns_,
                            .payload = r.value,
-                           .name = r.name,
+                           .name = name_id(r.name),
                            .thread = thread_,
                            .color = has_sequence ? 0 : r.color,
                            .category = has_sequence ? 0 : r.category,
@@ -330,7 +330,7 @@ void thread_walk::enter_api(const record& r) {
     call.start_ns = now_ns_;
     call.correlation = r.value;
     call.thread = thread_;
-    call.kernel_name = r.name;
+    call.kernel_name = name_id(r.name);
     call.cbid = r.category;
     call.open = open_.head();
     call.open_on_thread = open_.head_on_thread();
@@ -342,18 +342,19 @@ void thread_walk::enter_api(const record& r) {
     if (r.domain <= static_cast<std::uint16_t>(api_domain::runtime)) call.domain = static_cast<api_domain>(r.domain);
     if (collectives_.is_used() || !out_->communicators.empty()) {
         const bool is_launch = call.kind == api_class::launch;
-        collectives_.enter_call(call, is_launch && r.name != 0 && is_of_nccl(r.name), is_launch && r.name == 0);
+        collectives_.enter_call(call, is_launch && r.name != 0 && is_of_nccl(name_id(r.name)),
+                                is_launch && r.name == 0);
     }
     if (r.color != 0) nodes_->launches.push_back({now_ns_, r.value, r.color});
     // A call that does not return (one left by longjmp) stays until a call around it returns.
     constexpr std::size_t most_open_calls = 16;
     if (open_calls_.size() == most_open_calls) open_calls_.erase(open_calls_.begin());
     ++calls_;
-    open_calls_.push_back(static_cast<std::uint32_t>(out_->api_calls.size()));
+    open_calls_.push_back(out_->api_calls.end_id());
     out_->api_calls.push_back(call);
 }
 
-bool thread_walk::is_of_nccl(std::uint32_t symbol) {
+bool thread_walk::is_of_nccl(name_id symbol) {
     const auto [known, is_new] = nccl_symbols_.try_emplace(symbol, false);
     if (is_new) known->second = out_->name(symbol).find("nccl") != std::string_view::npos;
     return known->second;
@@ -388,10 +389,10 @@ void thread_walk::add_memory(const record& r) {
     const memory_change change = unpacked(r);
     const bool is_failure = r.kind == record_kind::out_of_memory;
     const bool totals_follow = is_failure || (r.flags & memory_totals_follow) != 0;
-    latest_birth_ = change.is_freed && !is_failure ? npos : static_cast<std::uint32_t>(out_->memory.size());
+    latest_birth_ = change.is_freed && !is_failure ? npos : out_->memory.end_id();
     latest_birth_key_ = r.value;
     latest_own_ = npos;
-    latest_memory_ = totals_follow ? static_cast<std::uint32_t>(out_->memory.size()) : npos;
+    latest_memory_ = totals_follow ? out_->memory.end_id() : npos;
     memory_event of = event_of(r, change);
     of.allocated = totals_follow ? 0 : change.allocated;
     of.reserved = totals_follow ? 0 : change.reserved;
@@ -418,7 +419,7 @@ memory_event thread_walk::event_of(const record& r, const memory_change& change)
 void thread_walk::add_own_memory(const record& r) {
     latest_birth_ = npos;
     latest_birth_key_ = r.value;
-    latest_own_ = static_cast<std::uint32_t>(out_->cuda_memory.size());
+    latest_own_ = out_->cuda_memory.end_id();
     out_->cuda_memory.push_back({.of = event_of(r, unpacked(r))});
 }
 
@@ -426,7 +427,7 @@ void thread_walk::add_own_memory(const record& r) {
 void thread_walk::finish_stack() {
     if (stack_.role() == stack_role::birth || stack_.role() == stack_role::caller) {
         const bool is_caller = stack_.role() == stack_role::caller;
-        const std::uint32_t stack = stack_.take(*out_);
+        const stack_id stack = stack_.take(*out_);
         if (stack == npos || latest_birth_key_ != stack_.correlation()) return;
         if (latest_own_ != npos && is_caller) {
             out_->cuda_memory[latest_own_].caller = out_->code_lines[out_->code_stacks[stack].first].name;
@@ -439,7 +440,7 @@ void thread_walk::finish_stack() {
     }
     std::int64_t start_ns = now_ns_;
     if (stack_.role() == stack_role::call) {
-        const auto call = std::find_if(open_calls_.rbegin(), open_calls_.rend(), [&](std::uint32_t each) {
+        const auto call = std::find_if(open_calls_.rbegin(), open_calls_.rend(), [&](call_id each) {
             return out_->api_calls[each].correlation == stack_.correlation();
         });
         if (call != open_calls_.rend()) start_ns = out_->api_calls[*call].start_ns;
@@ -458,14 +459,14 @@ void thread_walk::exit_api(const record& r) {
 }
 
 void thread_walk::add_graph_node(const record& r) {
-    nodes_->add_node(r.value, now_ns_, static_cast<std::uint32_t>(out_->graph_nodes.size()));
+    nodes_->add_node(r.value, now_ns_, out_->graph_nodes.end_id());
     out_->graph_nodes.push_back({.created_ns = now_ns_,
                                  .thread = thread_,
                                  .open = open_.head(),
                                  .works_for = works_for(),
                                  .graph = static_cast<std::uint32_t>(r.value >> 32),
                                  .outside_windows = outside_windows_});
-    latest_node_ = static_cast<std::uint32_t>(out_->graph_nodes.size() - 1);
+    latest_node_ = out_->graph_nodes.last_id();
     latest_node_id_ = r.value;
     collectives_.add_node(latest_node_);
     if (!open_calls_.empty()) out_->api_calls[open_calls_.back()].is_captured = true;
@@ -536,7 +537,7 @@ void thread_walk::finish() {
 
 template <typename TEnd>
 std::size_t thread_walk::end_open(TEnd&& end) {
-    const auto end_range = [&](std::uint32_t index) {
+    const auto end_range = [&](range_id index) {
         out_->ranges[index].open_at_end = true;
         end(out_->ranges[index]);
     };

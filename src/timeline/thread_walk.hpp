@@ -42,7 +42,7 @@ struct walk_counts {
 };
 
 // The value of each parent_here record of the capture → its index in timeline::work_parents.
-using parent_places = std::unordered_map<std::uint64_t, std::uint32_t>;
+using parent_places = std::unordered_map<std::uint64_t, work_parent_id>;
 
 class thread_walk {
 public:
@@ -51,7 +51,7 @@ public:
     // out.work_parents has room for all of `parents`.
     thread_walk(timeline& out, start_end_events& events, graph_node_events& nodes, std::vector<stream_sync>& syncs,
                 stack_collector& stacks, collective_collector& collectives, const parent_places& parents,
-                const tick_clock& clock, std::uint32_t thread);
+                const tick_clock& clock, thread_id thread);
 
     // The time of the thread's next record. Never decreases.
     std::int64_t time_of(const record& next) noexcept { return std::max(now_ns_, clock_->to_ns(next.ticks, at_)); }
@@ -68,30 +68,30 @@ public:
     // The present records are from a time in which nothing was recorded: they only describe graph nodes and the ranges
     // around them.
     bool outside_windows() const noexcept { return outside_windows_; }
-    std::uint32_t thread() const noexcept { return thread_; }
+    thread_id thread() const noexcept { return thread_; }
 
 private:
     std::size_t nesting_limit() const noexcept;
     void open_range(const record& r);
     void close_range(const record& r);
-    void end_by_pop(std::uint32_t index, const record& r);
+    void end_by_pop(range_id index, const record& r);
     void set_aside(std::size_t kept);
     void leave_optimizer();
     bool is_phase(const timeline_range& range) const;
-    bool was_phase(std::uint32_t index) const;
+    bool was_phase(range_id index) const;
     bool is_work(const timeline_range& phase) const;
-    void open_step(std::uint32_t index);
-    void end_phase_at(std::uint32_t phase, std::int64_t ns);
+    void open_step(range_id index);
+    void end_phase_at(range_id phase, std::int64_t ns);
     bool joins_first_step(std::size_t position);
-    void hang(std::uint32_t index, std::uint32_t parent);
-    std::uint32_t latest_set_aside(std::uint16_t domain) const;
+    void hang(range_id index, range_id parent);
+    range_id latest_set_aside(std::uint16_t domain) const;
     void start_range(const record& r);
-    std::uint32_t add_range(const record& r, range_style style);
+    range_id add_range(const record& r, range_style style);
     // Whether the range is a PyTorch operator and not one of the program's own ranges.
     bool is_operator(const timeline_range& range, torch_scope scope) const;
     bool close_operator();
     bool is_of_modules(std::uint16_t domain) const;
-    void open_module(std::uint32_t index);
+    void open_module(range_id index);
     void close_module(const record& r);
     // Ends every open range; returns their number.
     template <typename TEnd>
@@ -99,7 +99,7 @@ private:
     void add_mark(const record& r);
     void enter_api(const record& r);
     void exit_api(const record& r);
-    bool is_of_nccl(std::uint32_t symbol);
+    bool is_of_nccl(name_id symbol);
     void add_sync(const record& r);
     void finish_stack();
     void add_memory(const record& r);
@@ -112,10 +112,10 @@ private:
     void end_adoption() noexcept;
     void enter_window(const record& r);
     void forget_open() noexcept;
-    std::uint32_t works_for() const noexcept { return adoptions_.empty() ? npos : adoptions_.back().works_for; }
+    work_parent_id works_for() const noexcept { return adoptions_.empty() ? npos : adoptions_.back().works_for; }
 
     struct adoption_frame {
-        std::uint32_t works_for = npos;
+        work_parent_id works_for = npos;
         bool has_floor = false;  // false for an unknown place, which changes nothing
     };
 
@@ -125,35 +125,35 @@ private:
     std::vector<stream_sync>* syncs_;
     const parent_places* parents_;
     const tick_clock* clock_;
-    std::uint32_t thread_;
+    thread_id thread_;
     tick_clock::cursor at_ = 0;
     std::int64_t now_ns_ = INT64_MIN;  // never decreases
     open_stack open_;                  // without PyTorch operators
-    open_stack torch_open_;            // from PyTorch's observer: operators, and ranges that are also in open_
+    torch_stack torch_open_;           // from PyTorch's observer: operators, and ranges that are also in open_
     std::size_t operators_open_ = 0;
-    std::vector<std::uint32_t> modules_open_;  // open calls of modules, the innermost last
+    std::vector<range_id> modules_open_;  // open calls of modules, the innermost last
     bool has_operators_ = false;
     bool outside_windows_ = false;
     std::vector<adoption_frame> adoptions_;
-    std::unordered_map<std::uint16_t, std::vector<std::uint32_t>> set_aside_;  // domain → ranges, the latest last
-    std::uint32_t last_started_ = npos;  // the range_start whose payload record may follow
-    std::uint32_t latest_step_ = npos;   // the latest phase "step"
-    std::uint32_t latest_work_ = npos;   // the latest phase that is part of a step's work
-    std::uint32_t first_step_ = npos;    // the phase "step" below the ranges that were open when it began
-    std::uint32_t before_first_ = npos;  // the phase that ended when it began
-    std::uint32_t work_before_first_ = npos;
-    std::uint32_t latest_node_ = npos;  // index into graph_nodes
+    std::unordered_map<std::uint16_t, std::vector<range_id>> set_aside_;  // domain → ranges, the latest last
+    range_id last_started_ = npos;  // the range_start whose payload record may follow
+    range_id latest_step_ = npos;   // the latest phase "step"
+    range_id latest_work_ = npos;   // the latest phase that is part of a step's work
+    range_id first_step_ = npos;    // the phase "step" below the ranges that were open when it began
+    range_id before_first_ = npos;  // the phase that ended when it began
+    range_id work_before_first_ = npos;
+    graph_node_id latest_node_ = npos;  // index into graph_nodes
     std::uint64_t latest_node_id_ = 0;
     std::uint32_t calls_ = 0;    // number of calls
     std::uint64_t entered_ = 0;  // the correlation of the api_enter just visited; 0: another record
     collective_walk collectives_;
-    std::unordered_map<std::uint32_t, bool> nccl_symbols_;  // by name: whether the kernel is NCCL's
+    std::unordered_map<name_id, bool> nccl_symbols_;  // by name: whether the kernel is NCCL's
     stack_walk stack_;
-    std::vector<std::uint32_t> open_calls_;  // API calls that have not returned, the innermost last
-    std::uint32_t latest_own_ = npos;        // index into cuda_memory: the latest piece of CUDA's own memory
-    std::uint32_t latest_birth_ = npos;      // index into memory: the latest block or failed request
-    std::uint64_t latest_birth_key_ = 0;     // its record's value
-    std::uint32_t latest_memory_ = npos;     // index into memory: the event of the record before, which totals follow
+    std::vector<call_id> open_calls_;       // API calls that have not returned, the innermost last
+    cuda_memory_id latest_own_ = npos;      // index into cuda_memory: the latest piece of CUDA's own memory
+    memory_event_id latest_birth_ = npos;   // index into memory: the latest block or failed request
+    std::uint64_t latest_birth_key_ = 0;    // its record's value
+    memory_event_id latest_memory_ = npos;  // index into memory: the event of the record before, which totals follow
     walk_counts counts_;
 };
 

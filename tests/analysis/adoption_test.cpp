@@ -14,8 +14,8 @@ using testing::ElementsAre;
 
 std::vector<std::string> ranges_of(const timeline& data, const attribution& att, std::size_t op) {
     std::vector<std::string> names;
-    for_each_open_range(data, att, op,
-                        [&](std::uint32_t range) { names.emplace_back(data.name(data.ranges[range].name)); });
+    for_each_open_range(data, att, op_id(op),
+                        [&](range_id range) { names.emplace_back(data.name(data.ranges[range].name)); });
     return names;
 }
 
@@ -44,9 +44,9 @@ TEST(Adoption, GivesAutogradsWorkToTheTrainersOpenRange) {
 
     EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("backward", "iteration 1"));
     EXPECT_THAT(ranges_of(data, att, 2), ElementsAre("iteration 1"));
-    EXPECT_EQ(att.owner[1], 2U);
-    EXPECT_EQ(att.owner[2], 0U);
-    EXPECT_EQ(att.owner[3], owner_no_range) << "nothing was open any more";
+    EXPECT_EQ(att.owner[op_id(1)], 2U);
+    EXPECT_EQ(att.owner[op_id(2)], 0U);
+    EXPECT_EQ(att.owner[op_id(3)], owner_no_range) << "nothing was open any more";
     EXPECT_THAT(att.adopted, ElementsAre(0, 1, 1, 0));
 }
 
@@ -141,7 +141,7 @@ TEST(Adoption, IsAmbiguousBetweenTwoTrainersOnOneStream) {
     const timeline data = capture.build();
     const attribution att = attribute(data);
 
-    EXPECT_EQ(att.owner[2], owner_ambiguous);
+    EXPECT_EQ(att.owner[op_id(2)], owner_ambiguous);
     EXPECT_THAT(ranges_of(data, att, 3), ElementsAre("layer 3"));
     const projection p = project(data, att);
     EXPECT_THAT(sums(p),
@@ -162,8 +162,8 @@ TEST(Adoption, DistinguishesTrainersByTheirStreams) {
     capture.kernel(3, 200, 210, {.stream = 20}).kernel(4, 210, 230, {.stream = 7});
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(data.ranges[att.owner[2]].thread, 1U);
-    EXPECT_EQ(data.ranges[att.owner[3]].thread, 0U);
+    EXPECT_EQ(data.ranges[att.owner[op_id(2)]].thread, 1U);
+    EXPECT_EQ(data.ranges[att.owner[op_id(3)]].thread, 0U);
 }
 
 TEST(Adoption, DistinguishesTrainersByTheirDevicesOnANewStream) {
@@ -175,8 +175,8 @@ TEST(Adoption, DistinguishesTrainersByTheirDevicesOnANewStream) {
     capture.kernel(3, 200, 210, {.stream = 99, .device = 0}).kernel(4, 210, 230, {.stream = 99, .device = 1});
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(data.ranges[att.owner[2]].thread, 0U);
-    EXPECT_EQ(data.ranges[att.owner[3]].thread, 1U);
+    EXPECT_EQ(data.ranges[att.owner[op_id(2)]].thread, 0U);
+    EXPECT_EQ(data.ranges[att.owner[op_id(3)]].thread, 1U);
     EXPECT_EQ(att.parent.back(), owner_ambiguous) << "no launch inside tells for whom it was opened";
     EXPECT_EQ(row_at(project(data, att), "(ambiguous)/empty").instances, 1U);
 }
@@ -189,8 +189,8 @@ TEST(Adoption, PrefersTheSameStreamToTheSameDevice) {
     capture.kernel(3, 200, 210, {.stream = 7}).kernel(4, 300, 310, {.stream = 33});
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(data.ranges[att.owner[2]].thread, 0U);
-    EXPECT_EQ(att.owner[3], owner_ambiguous) << "on a stream of its own either could be meant";
+    EXPECT_EQ(data.ranges[att.owner[op_id(2)]].thread, 0U);
+    EXPECT_EQ(att.owner[op_id(3)], owner_ambiguous) << "on a stream of its own either could be meant";
 }
 
 // Trainer b is between two of its steps: it may wait for autograd there as well as inside a range.
@@ -203,10 +203,10 @@ TEST(Adoption, IsAmbiguousWhileATrainerIsBetweenItsRanges) {
     for (std::uint64_t i = 3; i <= 6; ++i) capture.kernel(i, 100 * i, 100 * i + 10);
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(att.owner[2], 0U) << "b has not begun";
-    EXPECT_EQ(att.owner[3], owner_ambiguous);
-    EXPECT_EQ(att.owner[4], owner_ambiguous);
-    EXPECT_EQ(att.owner[5], 0U) << "b has ended";
+    EXPECT_EQ(att.owner[op_id(2)], 0U) << "b has not begun";
+    EXPECT_EQ(att.owner[op_id(3)], owner_ambiguous);
+    EXPECT_EQ(att.owner[op_id(4)], owner_ambiguous);
+    EXPECT_EQ(att.owner[op_id(5)], 0U) << "b has ended";
 }
 
 // Autograd's stream is that of trainer a, who is between two ranges: b's on another stream is no better guess.
@@ -218,7 +218,7 @@ TEST(Adoption, DoesNotGiveWorkToATrainerOnAnotherStream) {
     capture.thread("pt_autograd_0").launch(30, 3);
     capture.kernel(3, 200, 210, {.stream = 7});
     const timeline data = capture.build();
-    EXPECT_EQ(attribute(data).owner[2], owner_no_range);
+    EXPECT_EQ(attribute(data).owner[op_id(2)], owner_no_range);
 }
 
 // DDP's hooks reduce gradients in NCCL's own domain, on a stream that only they use.
@@ -278,8 +278,8 @@ TEST(Adoption, ConsidersThreadsBetweenTheirFirstAndLastRange) {
     capture.kernel(3, 200, 210).kernel(4, 300, 310);
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(data.name(data.ranges[att.owner[2]].name), "backward");
-    EXPECT_EQ(data.name(data.ranges[att.owner[3]].name), "evaluate");
+    EXPECT_EQ(data.name(data.ranges[att.owner[op_id(2)]].name), "backward");
+    EXPECT_EQ(data.name(data.ranges[att.owner[op_id(3)]].name), "evaluate");
 }
 
 TEST(Adoption, LeavesAutogradsRangesAloneWithoutATrainer) {
@@ -290,9 +290,9 @@ TEST(Adoption, LeavesAutogradsRangesAloneWithoutATrainer) {
     capture.kernel(2, 200, 210);
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(att.parent[0], npos);
-    EXPECT_EQ(att.owner[1], 0U);
-    EXPECT_EQ(att.adopted[1], 0);
+    EXPECT_EQ(att.parent[range_id(0)], npos);
+    EXPECT_EQ(att.owner[op_id(1)], 0U);
+    EXPECT_EQ(att.adopted[op_id(1)], 0);
     EXPECT_THAT(sums(project(data, att)),
                 ElementsAre("hook 10 10", "(no range) 1 1", "(ambiguous) 0 0", "(unmatched) 0 0"));
 }
@@ -306,8 +306,8 @@ TEST(Adoption, TreatsAllNodesOfAGraphAlike) {
     capture.kernel(3, 210, 220, {.stream = 20}).kernel(3, 200, 210, {.stream = 7});
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(data.ranges[att.owner[2]].thread, 0U);
-    EXPECT_EQ(att.owner[3], att.owner[2]);
+    EXPECT_EQ(data.ranges[att.owner[op_id(2)]].thread, 0U);
+    EXPECT_EQ(att.owner[op_id(3)], att.owner[op_id(2)]);
 }
 
 TEST(Adoption, FollowsThePatternAndCanBeSwitchedOff) {
@@ -319,11 +319,11 @@ TEST(Adoption, FollowsThePatternAndCanBeSwitchedOff) {
     const timeline data = capture.build();
 
     attribution att = attribute(data, {.adopt_pattern = ""});
-    EXPECT_EQ(att.owner[1], owner_no_range);
-    EXPECT_EQ(att.owner[2], owner_no_range);
+    EXPECT_EQ(att.owner[op_id(1)], owner_no_range);
+    EXPECT_EQ(att.owner[op_id(2)], owner_no_range);
     att = attribute(data, {.adopt_pattern = "MyEngine-*"});
-    EXPECT_EQ(att.owner[1], owner_no_range);
-    EXPECT_EQ(att.owner[2], 2U);
+    EXPECT_EQ(att.owner[op_id(1)], owner_no_range);
+    EXPECT_EQ(att.owner[op_id(2)], 2U);
 }
 
 }  // namespace

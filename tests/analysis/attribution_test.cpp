@@ -14,8 +14,8 @@ using testing::IsEmpty;
 
 std::vector<std::string> ranges_of(const timeline& data, const attribution& att, std::size_t op) {
     std::vector<std::string> names;
-    for_each_open_range(data, att, op,
-                        [&](std::uint32_t range) { names.emplace_back(data.name(data.ranges[range].name)); });
+    for_each_open_range(data, att, op_id(op),
+                        [&](range_id range) { names.emplace_back(data.name(data.ranges[range].name)); });
     return names;
 }
 
@@ -26,9 +26,9 @@ TEST(Attribution, CountsWorkForTheRangesOpenAtItsLaunch) {
     const timeline data = capture.build();
     const attribution att = attribute(data);
 
-    EXPECT_EQ(att.owner[0], 1U);
-    EXPECT_EQ(att.owner[1], 0U);
-    EXPECT_EQ(att.owner[2], owner_no_range);
+    EXPECT_EQ(att.owner[op_id(0)], 1U);
+    EXPECT_EQ(att.owner[op_id(1)], 0U);
+    EXPECT_EQ(att.owner[op_id(2)], owner_no_range);
     EXPECT_THAT(ranges_of(data, att, 0), ElementsAre("forward", "step"));
     EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("step"));
     EXPECT_THAT(ranges_of(data, att, 2), IsEmpty());
@@ -54,9 +54,9 @@ TEST(Attribution, GivesSelfTimeToTheLatestOpenedOfInterleavedDomains) {
     const attribution att = attribute(data);
     EXPECT_THAT(ranges_of(data, att, 0), ElementsAre("b", "a"));
     EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("b")) << "a was closed, though b hangs under it";
-    EXPECT_EQ(att.owner[1], 1U);
-    EXPECT_EQ(att.parent[1], 0U);
-    EXPECT_EQ(att.depth[1], 1U);
+    EXPECT_EQ(att.owner[op_id(1)], 1U);
+    EXPECT_EQ(att.parent[range_id(1)], 0U);
+    EXPECT_EQ(att.depth[range_id(1)], 1U);
 }
 
 TEST(Attribution, LeavesWorkWithoutALaunchUnmatched) {

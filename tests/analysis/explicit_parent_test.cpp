@@ -17,8 +17,8 @@ using testing::Pair;
 
 std::vector<std::string> ranges_of(const timeline& data, const attribution& att, std::size_t op) {
     std::vector<std::string> names;
-    for_each_open_range(data, att, op,
-                        [&](std::uint32_t range) { names.emplace_back(data.name(data.ranges[range].name)); });
+    for_each_open_range(data, att, op_id(op),
+                        [&](range_id range) { names.emplace_back(data.name(data.ranges[range].name)); });
     return names;
 }
 
@@ -107,7 +107,7 @@ TEST(ExplicitParent, IsTheInnermostOpenRange) {
     EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("step"));
     EXPECT_THAT(ranges_of(data, att, 2), ElementsAre("late"));
     EXPECT_THAT(ranges_of(data, att, 3), IsEmpty());
-    EXPECT_EQ(att.owner[3], owner_no_range);
+    EXPECT_EQ(att.owner[op_id(3)], owner_no_range);
     EXPECT_THAT(ranges_of(data, att, 4), ElementsAre("alone"));
     EXPECT_THAT(att.adopted, ElementsAre(1, 1, 1, 0, 0));
     EXPECT_THAT(sums(project(data, att)),
@@ -179,8 +179,8 @@ TEST(ExplicitParent, GivesWorkToNoRangeWhenNoneWasOpen) {
     add_kernels(capture, 1);
     const timeline data = capture.build();
     const attribution att = attribute(data);
-    EXPECT_EQ(att.owner[0], owner_no_range);
-    EXPECT_EQ(att.adopted[0], 0);
+    EXPECT_EQ(att.owner[op_id(0)], owner_no_range);
+    EXPECT_EQ(att.adopted[op_id(0)], 0);
 }
 
 // The pattern would give this autograd thread a trainer, but the thread names its parent itself.
@@ -294,7 +294,7 @@ TEST(ExplicitParent, MayBeAnEarlierPlaceOfTheSameThread) {
     const timeline data = capture.build();
     const attribution att = attribute(data);
     EXPECT_THAT(ranges_of(data, att, 0), ElementsAre("a"));
-    EXPECT_EQ(att.adopted[0], 0) << "no other thread launched it";
+    EXPECT_EQ(att.adopted[op_id(0)], 0) << "no other thread launched it";
 }
 
 TEST(ExplicitParent, IsForgottenWhenRecordsAreMissing) {

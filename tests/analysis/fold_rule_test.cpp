@@ -34,9 +34,9 @@ fold_rule listed(std::vector<std::string> names) { return {.mode = fold_mode::li
 // So many names with so many instances each on each of the threads.
 merged_names names_of(std::uint32_t names, int instances, std::uint32_t threads = 1) {
     merged_names out;
-    for (std::uint32_t thread = 0; thread < threads; ++thread) {
+    for (thread_id thread{0}; thread < threads; ++thread) {
         for (int i = 0; i < instances; ++i) {
-            for (std::uint32_t name = 1; name <= names; ++name) out.add(name, thread);
+            for (name_id name(1); name <= names; ++name) out.add(name, thread);
         }
     }
     return out;
@@ -60,20 +60,20 @@ TEST(MergedNames, RecurOnlyWhereOneThreadRepeatsThem) {
     EXPECT_FALSE(names_of(4, 1, 8).are_different_things()) << "eight threads, each with iterations of its own";
     EXPECT_TRUE(names_of(4, 3, 2).are_different_things());
     merged_names two_threads;
-    for (int i = 0; i < 3; ++i) two_threads.add(1, 0);
-    for (int i = 0; i < 3; ++i) two_threads.add(2, 1);
+    for (int i = 0; i < 3; ++i) two_threads.add(name_id(1), thread_id(0));
+    for (int i = 0; i < 3; ++i) two_threads.add(name_id(2), thread_id(1));
     EXPECT_TRUE(two_threads.are_different_things()) << "each on a thread of its own";
 }
 
 TEST(MergedNames, AreAsRareAsTheRarest) {
     merged_names names = names_of(2, 100);
-    names.add(7, 0);
+    names.add(name_id(7), thread_id(0));
     EXPECT_FALSE(names.are_different_things());
     EXPECT_EQ(names.doubtful(), 0U);
-    names.add(7, 0);
+    names.add(name_id(7), thread_id(0));
     EXPECT_FALSE(names.are_different_things());
     EXPECT_EQ(names.doubtful(), 3U);
-    names.add(7, 0);
+    names.add(name_id(7), thread_id(0));
     EXPECT_TRUE(names.are_different_things());
 }
 

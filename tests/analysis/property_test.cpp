@@ -37,15 +37,15 @@ void check_attribution(const timeline& data, const attribution& att, const oracl
         const oracle::verdict& expected = verdicts.at(data.kernels[data.ops[op].detail].local_memory_total_bytes);
         std::set<std::uint64_t> open;
         std::size_t visits = 0;
-        for_each_open_range(data, att, op, [&](std::uint32_t range) {
+        for_each_open_range(data, att, op_id(op), [&](std::uint32_t range) {
             open.insert(data.ranges[range].payload);
             ++visits;
         });
         ASSERT_EQ(open, expected.open);
         ASSERT_EQ(visits, open.size()) << "a range was visited twice";
-        ASSERT_EQ(att.adopted[op] != 0, expected.adopted);
+        ASSERT_EQ(att.adopted[op_id(op)] != 0, expected.adopted);
         std::vector<std::uint64_t> captured;
-        for_each_replayed_range(att, op, [&](std::uint32_t i) {
+        for_each_replayed_range(att, op_id(op), [&](replayed_id i) {
             ASSERT_EQ(att.replayed[i].launch, data.ops[op].launch);
             captured.insert(captured.begin(), data.ranges[att.replayed[i].range].payload);
         });

@@ -51,16 +51,16 @@ TEST(Segment, KeepsNumbersThatDistinguishKinds) {
 TEST(Segment, NamesDomainsButTheDefaultAndLibprofs) {
     timeline data;
     data.domains = {{""}, {"NCCL2"}, {"prof"}};
-    data.name_table = {{1, "step 3"}};
+    data.name_table = {{name_id(1), "step 3"}};
     timeline_range range;
-    range.name = 1;
+    range.name = name_id(1);
     EXPECT_EQ(segment_text(data, range, true), "step #");
     EXPECT_EQ(segment_text(data, range, false), "step 3");
     range.domain = 1;
     EXPECT_EQ(segment_text(data, range, true), "NCCL2:step #") << "domains are no instances of each other";
     range.domain = 2;
     EXPECT_EQ(segment_text(data, range, true), "step #");
-    range.name = 0;
+    range.name = {};
     EXPECT_EQ(segment_text(data, range, true), "(unnamed)");
 }
 
@@ -69,9 +69,9 @@ TEST(Segment, DistinguishesNamesFromDomainsAndSpecialRows) {
     timeline data;
     data.domains = {{""}, {"a"}, {"a:b"}, {"prof"}, {"default"}};
     const auto segment = [&](std::uint16_t domain, const char* name) {
-        data.name_table[1] = name;
+        data.name_table[name_id(1)] = name;
         timeline_range range;
-        range.name = *name == '\0' ? 0 : 1;
+        range.name = name_id(*name == '\0' ? 0 : 1);
         range.domain = domain;
         return path_segments(data)(range, false);
     };

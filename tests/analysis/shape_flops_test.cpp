@@ -62,7 +62,8 @@ protected:
 
 private:
     void add(std::uint32_t thread, std::int64_t start_ns, std::int64_t end_ns, operator_arguments of) {
-        calls_.list.push_back({start_ns, end_ns, thread, static_cast<std::uint32_t>(calls_.arguments.size())});
+        calls_.list.push_back(
+            {start_ns, end_ns, thread_id(thread), static_cast<std::uint32_t>(calls_.arguments.size())});
         calls_.arguments.push_back(std::move(of));
     }
 

@@ -204,9 +204,9 @@ private:
 std::vector<std::string> captured_paths(const timeline& data) {
     const attribution att = attribute(data);
     std::vector<std::string> paths;
-    for (std::size_t op = 0; op < data.ops.size(); ++op) {
+    for (const op_id op : data.ops.ids()) {
         std::string path = data.ops[op].graph_node == graph_capture_unseen ? "unseen" : "";
-        for_each_replayed_range(att, op, [&](std::uint32_t i) {
+        for_each_replayed_range(att, op, [&](replayed_id i) {
             const timeline_range& range = data.ranges[att.replayed[i].range];
             path += std::string(data.name(range.name)) + '@' + std::to_string(range.start_ns) + ' ';
         });

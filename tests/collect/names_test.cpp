@@ -192,8 +192,8 @@ TEST_F(Names, OfRangesKeptForGraphsOutlastOthers) {
     bool is_emitted = false;
     for (const record_run& run : contents.graph_context) {
         for (const record& r : run.records) {
-            if (r.kind != record_kind::range_push || !contents.names.contains(r.name)) continue;
-            is_emitted = is_emitted || contents.names.at(r.name) == "capture of a graph";
+            if (r.kind != record_kind::range_push || !contents.names.contains(name_id(r.name))) continue;
+            is_emitted = is_emitted || contents.names.at(name_id(r.name)) == "capture of a graph";
         }
     }
     EXPECT_TRUE(is_emitted);

@@ -64,8 +64,8 @@ double predicted_ns(const layers& of) {
     whole_steps steps = find_whole_steps(data, att);
     steps.steps.erase(steps.steps.begin());
     std::vector<added_work> added;
-    std::uint32_t helper = npos;
-    for (std::uint32_t i = 0; i < data.threads.size(); ++i) {
+    thread_id helper = npos;
+    for (const thread_id i : data.threads.ids()) {
         if (data.threads[i].system_name.starts_with("pt_autograd")) helper = i;
     }
     const machine on;
@@ -119,7 +119,7 @@ TEST(AddedWork, NothingCostsNothing) {
     const timeline data = run.capture.build();
     const attribution att = attribute(data);
     const whole_steps steps = find_whole_steps(data, att);
-    const std::vector<std::vector<added_work>> asked = {{}, {{0, steps.steps[1].start_ns, 0, 0}}};
+    const std::vector<std::vector<added_work>> asked = {{}, {{thread_id(0), steps.steps[1].start_ns, 0, 0}}};
     EXPECT_EQ(price_of_added_work(data, att, steps, asked).longer_ns, (std::vector<double>{0, 0}));
 }
 

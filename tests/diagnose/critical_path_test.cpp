@@ -78,12 +78,12 @@ TEST(CriticalPath, CoversEachInstantOfARunOnce) {
 
 // All else takes no time, and no call waits that is not on the path: the steps stay as long.
 replay_changes without_all_else(const dependency_graph& graph, const std::vector<path_piece>& path) {
-    std::vector<event_change> events(graph.events().size());
-    std::vector<op_change> ops(graph.data().ops.size());
-    for (std::uint32_t i = 0; i < events.size(); ++i) {
+    row_table<event_change, host_event_id> events(graph.events().size());
+    row_table<op_change, op_id> ops(graph.data().ops.size());
+    for (const host_event_id i : events.ids()) {
         events[i] = {.event = i, .gap_less_ns = INT32_MAX, .work_less_ns = INT32_MAX, .waits = false};
     }
-    for (std::uint32_t i = 0; i < ops.size(); ++i) ops[i] = {.op = i, .less_ns = INT32_MAX};
+    for (const op_id i : ops.ids()) ops[i] = {.op = i, .less_ns = INT32_MAX};
     for (const path_piece& piece : path) {
         if (piece.kind == path_kind::host_code || piece.kind == path_kind::hand_over)
             events[piece.event].gap_less_ns = 0;

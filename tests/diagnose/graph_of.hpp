@@ -24,22 +24,22 @@ struct graph_of {
         graph = std::make_unique<dependency_graph>(data, att, steps);
     }
 
-    std::uint32_t event_of(std::uint64_t correlation) const {
-        for (std::uint32_t i = 0; i < graph->events().size(); ++i) {
+    host_event_id event_of(std::uint64_t correlation) const {
+        for (const host_event_id i : graph->events().ids()) {
             const std::uint32_t call = graph->events()[i].call;
             if (call != npos && data.api_calls[call].correlation == correlation) return i;
         }
         return npos;
     }
     // The boundary of a step at this time.
-    std::uint32_t boundary_at(std::int64_t ns) const {
-        for (std::uint32_t i = 0; i < graph->events().size(); ++i) {
+    host_event_id boundary_at(std::int64_t ns) const {
+        for (const host_event_id i : graph->events().ids()) {
             if (graph->events()[i].call == npos && graph->events()[i].start_ns == ns) return i;
         }
         return npos;
     }
-    std::uint32_t op_of(std::uint64_t correlation) const {
-        for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+    op_id op_of(std::uint64_t correlation) const {
+        for (const op_id i : data.ops.ids()) {
             if (data.ops[i].correlation == correlation) return i;
         }
         return npos;
@@ -47,7 +47,7 @@ struct graph_of {
 
     // Whether an operation goes on beside the steps, which is no time of theirs.
     bool has_work_beside() const {
-        for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+        for (const op_id i : data.ops.ids()) {
             if (!graph->ends_steps(i)) return true;
         }
         return false;
@@ -66,10 +66,10 @@ struct graph_of {
 };
 
 // Changes of a simulated program's calls.
-inline replay_changes without_gap(std::uint32_t event, std::int64_t ns) {
+inline replay_changes without_gap(host_event_id event, std::int64_t ns) {
     return {.events = {{.event = event, .gap_less_ns = ns}}, .ops = {}};
 }
-inline replay_changes without_waiting(const graph_of& of, std::uint32_t event) {
+inline replay_changes without_waiting(const graph_of& of, host_event_id event) {
     return {.events = {{.event = event, .work_less_ns = of.graph->events()[event].work_ns, .waits = false}}, .ops = {}};
 }
 

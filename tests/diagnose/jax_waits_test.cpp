@@ -178,7 +178,7 @@ TEST(XlaCopies, BeginAsLongAfterWhatTheThreadWithTheStepsDid) {
         const graph_of of(capture);
         const host_event& copies = of.graph->events()[of.event_of(2)];
         EXPECT_EQ(copies.is_beside, !launches_kernels);
-        const std::uint32_t step = of.boundary_at(static_cast<std::int64_t>(at(303)));
+        const host_event_id step = of.boundary_at(static_cast<std::int64_t>(at(303)));
         EXPECT_EQ(of.replayed(), 424 * us);
         if (launches_kernels) {
             EXPECT_EQ(copies.before, npos);

@@ -37,7 +37,7 @@ code training() {
 
 std::vector<std::uint32_t> homes_of_autograd(const graph_of& of) {
     std::vector<std::uint32_t> out;
-    for (std::uint32_t i = 0; i < of.data.threads.size(); ++i) {
+    for (const thread_id i : of.data.threads.ids()) {
         if (of.data.threads[i].system_name == "pt_autograd_0") out.push_back(of.graph->home_of(i));
     }
     return out;
@@ -54,7 +54,7 @@ TEST(AutogradOutsideRanges, WorksForTheThreadThatLaunchesOnItsGpu) {
 TEST(AutogradOutsideRanges, WorksForItselfWhereSeveralLaunch) {
     const simulation run({training(), training()});
     const graph_of of(run.capture);
-    for (std::uint32_t i = 0; i < of.data.threads.size(); ++i) EXPECT_EQ(of.graph->home_of(i), i);
+    for (const thread_id i : of.data.threads.ids()) EXPECT_EQ(of.graph->home_of(i), i);
 }
 
 // --adopt off, and --adopt with another pattern.
@@ -64,7 +64,7 @@ TEST(AutogradOutsideRanges, IsWhatTheAttributionTakesForIt) {
         const attribution att = attribute(data, {.adopt_pattern = pattern});
         const dependency_graph graph(data, att, find_whole_steps(data, att));
         EXPECT_EQ(data.threads[1].system_name, "pt_autograd_0");
-        EXPECT_EQ(graph.home_of(1), home) << pattern;
+        EXPECT_EQ(graph.home_of(thread_id(1)), home) << pattern;
     }
 }
 

@@ -74,7 +74,7 @@ TEST(RareFindings, StepsOfTheReplayAddUpToItsLength) {
         const graph_of made(run.capture);
         replay_changes changes;
         if (is_changed) {
-            for (std::uint32_t i = 0; i < (*made.graph).events().size(); ++i) {
+            for (const host_event_id i : (*made.graph).events().ids()) {
                 changes.events.push_back({.event = i, .gap_less_ns = 9'000 * us});
             }
         }

@@ -39,10 +39,10 @@ struct recorded_steps {
         graph = std::make_unique<graph_of>(run->capture, 1);
     }
     // The call that instruction `index` of the first step is.
-    std::uint32_t event(std::size_t index) const {
+    host_event_id event(std::size_t index) const {
         return graph->event_of(run->executions[0][first + index].correlation);
     }
-    std::uint32_t last_boundary() const { return graph->boundary_at(run->steps_ns.back()); }
+    host_event_id last_boundary() const { return graph->boundary_at(run->steps_ns.back()); }
     std::int64_t length_ns() const { return length_of(*run, *run); }
 
     std::vector<code> program;
@@ -124,7 +124,7 @@ TEST(Replay, ShorterWorkGainsAsMuchInFewSteps) {
         for (std::size_t counted = 1; counted < steps; ++counted) {
             const graph_of of(run.capture, steps - counted);
             replay_changes changes;
-            for (std::uint32_t op = 0; op < of.data.ops.size(); ++op) {
+            for (const op_id op : of.data.ops.ids()) {
                 changes.ops.push_back({.op = op, .less_ns = less_ns});
             }
             const std::int64_t each_ns = of.gain(changes) / static_cast<std::int64_t>(counted);
@@ -165,11 +165,11 @@ TEST(Replay, HostTimeAheadOfAFullQueueGainsNothing) {
     EXPECT_EQ(of.graph->replayed(), of.length_ns());
     EXPECT_EQ(of.graph->gain(without_gap(of.event(1'501), 400 * us)), 0);
     // The 1,200th launch waited for the queue.
-    const std::uint32_t blocked = of.event(1'200);
+    const host_event_id blocked = of.event(1'200);
     EXPECT_NE(of.graph->graph->events()[blocked].waits_for, npos);
     // Kernels of half the length: the GPU works 25 µs each, and is still the slower one.
     replay_changes shorter;
-    for (std::uint32_t i = 0; i < of.graph->data.ops.size(); ++i) {
+    for (const op_id i : of.graph->data.ops.ids()) {
         if (of.graph->data.ops[i].end_ns - of.graph->data.ops[i].start_ns == 50 * us) {
             shorter.ops.push_back({.op = i, .less_ns = 25 * us});
         }
@@ -269,14 +269,14 @@ TEST(ReplayOfAnything, LessWorkNeverTakesLonger) {
         replay_changes changes;
         for (int round = 0; round < 5; ++round) {
             const std::int64_t before_ns = of.replayed(changes);
-            for (std::uint32_t i = 0; i < of.graph->events().size(); ++i) {
+            for (const host_event_id i : of.graph->events().ids()) {
                 if (program.below(8) != 0) continue;
                 changes.events.push_back({.event = i,
                                           .gap_less_ns = program.below(20'000),
                                           .work_less_ns = program.below(5'000),
                                           .waits = program.below(2) == 0});
             }
-            for (std::uint32_t i = 0; i < of.data.ops.size(); ++i) {
+            for (const op_id i : of.data.ops.ids()) {
                 if (program.below(8) != 0) continue;
                 changes.ops.push_back({.op = i, .less_ns = program.below(20'000)});
             }

@@ -42,9 +42,9 @@ struct texts {
 TEST(RuleTexts, ACallIsInItsOperator) {
     texts of;
     of.input.call_name = [](const timeline_api_call&) { return std::string("cudaMemcpyAsync"); };
-    host_group group{.call = 0, .op_name = of.data.ranges.at(0).name};
+    host_group group{.call = call_id(0), .op_name = of.data.ranges.at(0).name};
     EXPECT_EQ(of.input.call(group), "cudaMemcpyAsync in aten::copy_");
-    group.op_name = 0;
+    group.op_name = {};
     EXPECT_EQ(of.input.call(group), "cudaMemcpyAsync");
 }
 
@@ -97,7 +97,7 @@ TEST(RuleTexts, OptimizersAreAdvisedWhatTheyHaveAndDoNotUse) {
 TEST(RuleTexts, GradientsThatAreSetToZeroOnTheGpuCanBeNone) {
     texts of("zero_grad");
     of.input.used = {.has_torch = true};
-    of.host.push_back({.cause = idle_cause::launching, .place = of.where.of(0)});
+    of.host.push_back({.cause = idle_cause::launching, .place = of.where.of(range_id(0))});
     EXPECT_EQ(advice_of(host_code_rule, of.input, "zero_grad").brief, "zero_grad(set_to_none=True)");
 }
 

@@ -21,16 +21,16 @@ bool is_call(const execution& did) { return did.correlation != 0; }
 
 // The event that the host time before it belongs to: the strand's next call or beginning of a step; npos: neither
 // follows, or the time is before the steps.
-std::uint32_t event_after(const simulation& run, const graph_of& graph, const std::vector<code>& program,
+host_event_id event_after(const simulation& run, const graph_of& graph, const std::vector<code>& program,
                           std::size_t strand, std::size_t index) {
     for (std::size_t i = index + 1; i < program[strand].size(); ++i) {
         const execution& did = run.executions[strand][i];
-        std::uint32_t event = npos;
+        host_event_id event = npos;
         if (program[strand][i].what == action::step) event = graph.boundary_at(did.start_ns);
         if (is_call(did)) event = graph.event_of(did.correlation);
         if (event == npos) continue;
         // Of other strands the first event within the steps is where it was.
-        const std::uint32_t before = graph.graph->events()[event].before;
+        const host_event_id before = graph.graph->events()[event].before;
         return before == npos || graph.graph->events()[before].start_ns < run.steps_ns[1] ? npos : event;
     }
     return npos;
@@ -71,7 +71,7 @@ what_if without_some(random_code& random, const simulation& run, const graph_of&
                 continue;
             }
             if (of.what == action::compute) {
-                const std::uint32_t event = event_after(run, graph, random.program, strand, i);
+                const host_event_id event = event_after(run, graph, random.program, strand, i);
                 if (event == npos || graph.graph->events()[event].start_ns > run.steps_ns.back()) continue;
                 out.changes.add(without_gap(event, of.ns));
                 of.what = action::nothing;

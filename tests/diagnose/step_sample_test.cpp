@@ -37,9 +37,10 @@ placed_ops ops_of(const timeline& data) {
     placed_ops out;
     for (std::size_t i = 0; i < data.ops.size(); ++i) {
         const gpu_op& op = data.ops[i];
-        const std::string owner = is_range(att.owner[i]) ? std::string(data.name(data.ranges[att.owner[i]].name)) : "";
+        const std::string owner =
+            is_range(att.owner[op_id(i)]) ? std::string(data.name(data.ranges[att.owner[op_id(i)]].name)) : "";
         const std::string kernel = op.kind == op_kind::kernel ? std::string(data.kernel_symbol(op)) : "";
-        out[op.correlation] = {op.start_ns, owner, att.adopted[i] != 0, kernel};
+        out[op.correlation] = {op.start_ns, owner, att.adopted[op_id(i)] != 0, kernel};
     }
     return out;
 }

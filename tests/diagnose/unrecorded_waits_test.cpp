@@ -42,7 +42,7 @@ TEST(UnrecordedWaits, AnEventThatWasCompleteWouldHaveBeenWaitedFor) {
         const simulation without(pipelined(1, 0, 1'500 * us), unrecorded);
         const graph_of of(run.capture, 1);
         replay_changes all;
-        for (std::uint32_t i = 0; i < of.graph->events().size(); ++i) {
+        for (const host_event_id i : of.graph->events().ids()) {
             const host_event& event = of.graph->events()[i];
             const bool is_wait = event.call != npos && of.data.api_calls[event.call].kind == api_class::wait;
             if (is_wait) all.add(without_gap(i, load_ns));
@@ -103,7 +103,7 @@ TEST(UnrecordedWaits, AFreeThatHadNothingToWaitForWouldWait) {
     const simulation run = program(true);
     const graph_of of(run.capture, 1);
     replay_changes all;
-    for (std::uint32_t i = 0; i < of.graph->events().size(); ++i) {
+    for (const host_event_id i : of.graph->events().ids()) {
         const host_event& event = of.graph->events()[i];
         const bool is_wait = event.call != npos && of.data.api_calls[event.call].kind == api_class::wait;
         if (is_wait) all.add(without_waiting(of, i));

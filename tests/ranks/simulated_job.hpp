@@ -137,8 +137,8 @@ public:
         data.properties["pid"] = std::to_string(100 + r);
         data.windows = {{.start_ns = static_cast<std::int64_t>(at(begin_ns_ - 2e6)),
                          .end_ns = static_cast<std::int64_t>(at(ends_[r].back() + 2e6))}};
-        std::unordered_map<std::uint64_t, std::uint32_t> op_of;
-        for (std::uint32_t op = 0; op < data.ops.size(); ++op) op_of[data.ops[op].correlation] = op;
+        std::unordered_map<std::uint64_t, op_id> op_of;
+        for (const op_id op : data.ops.ids()) op_of[data.ops[op].correlation] = op;
         data.communicators.push_back({.id = 77 + group_of(r),
                                       .name = "dp" + std::to_string(group_of(r)),
                                       .ranks = group_size(),
@@ -150,8 +150,8 @@ public:
             is.count = 1 << 20;
             is.bytes = 4 << 20;
             is.op = op_of.at(call.correlation);
-            is.communicator = 0;
-            is.thread = 0;
+            is.communicator = communicator_id(0);
+            is.thread = thread_id(0);
             is.function = collective_function::all_reduce;
             data.collectives.push_back(is);
         }

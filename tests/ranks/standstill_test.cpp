@@ -272,7 +272,7 @@ TEST(Standstill, NamesTheFirstOfThoseThatWaitForOneAnother) {
         timeline data = job.timeline_of(rank, how);
         data.communicators.push_back({.id = 5, .name = "all", .ranks = 4, .rank = rank});
         if (rank < 2) {
-            data.collectives.back().communicator = 1;
+            data.collectives.back().communicator = communicator_id(1);
             data.collectives.back().sequence = 0;
         }
         all.push_back(summarize_rank(data, attribute(data)));

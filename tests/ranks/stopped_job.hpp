@@ -51,19 +51,19 @@ public:
         const auto at = [&](double after_ns) {
             return static_cast<std::int64_t>(std::llround(job_.on_clock(r, job_.end_ns() + after_ns)));
         };
-        std::uint32_t next_name = 1'000'000;
+        name_id next_name(1'000'000);
         const auto name = [&](std::string text) {
             data.name_table[++next_name] = std::move(text);
             return next_name;
         };
-        const std::uint32_t kernel = name("ncclDevKernel_AllReduce");
+        const name_id kernel = name("ncclDevKernel_AllReduce");
         for (std::size_t i = 0; i < as.calls.size(); ++i) {
             const stopped_rank::call& is = as.calls[i];
             const std::int64_t called_ns = at(1e6 + 1e6 * static_cast<double>(i));
             timeline_api_call launch;
             launch.start_ns = called_ns + 2'000;
             launch.end_ns = called_ns + 5'000;
-            launch.thread = 0;
+            launch.thread = thread_id(0);
             launch.kernel_name = kernel;
             launch.is_unfinished = true;
             collective_call call;
@@ -71,9 +71,9 @@ public:
             call.function = is.function;
             call.sequence = is.sequence;
             call.bytes = is.bytes;
-            call.call = static_cast<std::uint32_t>(data.api_calls.size());
-            call.communicator = 0;
-            call.thread = 0;
+            call.call = data.api_calls.end_id();
+            call.communicator = communicator_id(0);
+            call.thread = thread_id(0);
             data.api_calls.push_back(launch);
             data.collectives.push_back(call);
         }
@@ -89,7 +89,7 @@ public:
             range.start_ns = at(5e6);
             range.end_ns = data.end_ns;
             range.name = name(as.range);
-            range.thread = 0;
+            range.thread = thread_id(0);
             range.open_at_end = true;
             data.ranges.push_back(range);
         }
@@ -97,11 +97,10 @@ public:
             timeline_api_call call;
             call.start_ns = at(6e6);
             call.end_ns = at(7e6);
-            call.thread = 0;
+            call.thread = thread_id(0);
             call.kind = api_class::wait;
             const std::size_t colon = as.line.find(':');
-            data.call_stacks.push_back({.call = static_cast<std::uint32_t>(data.api_calls.size()),
-                                        .stack = static_cast<std::uint32_t>(data.code_stacks.size())});
+            data.call_stacks.push_back({.call = data.api_calls.end_id(), .stack = data.code_stacks.end_id()});
             data.code_stacks.push_back({static_cast<std::uint32_t>(data.code_lines.size()), 1, 1});
             data.code_lines.push_back({.name = name("main\n" + as.line.substr(0, colon)),
                                        .line = static_cast<std::uint32_t>(std::stoul(as.line.substr(colon + 1)))});

@@ -79,7 +79,7 @@ TEST_F(SessionActivities, AreRecordedAsChosen) {
 TEST_F(SessionActivities, BelongToTheirRangesOnlyWithLaunches) {
     const timeline kernels = recorded("kernels", {"autograd"});
     const attribution att = attribute(kernels);
-    for (std::size_t i = 0; i < kernels.ops.size(); ++i) {
+    for (const op_id i : kernels.ops.ids()) {
         ASSERT_TRUE(is_range(att.owner[i]));
         EXPECT_EQ(std::string(kernels.name(kernels.ranges[att.owner[i]].name)) + "_k",
                   kernels.kernel_symbol(kernels.ops[i]));

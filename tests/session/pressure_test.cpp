@@ -53,7 +53,7 @@ std::uint64_t launches(const timeline& data) {
 std::uint64_t operations_of(const timeline& data, const std::string& range) {
     const attribution att = attribute(data);
     std::uint64_t count = 0;
-    for (const std::uint32_t owner : att.owner) {
+    for (const range_id owner : att.owner) {
         if (is_range(owner) && data.name(data.ranges[owner].name) == range) ++count;
     }
     return count;

@@ -83,7 +83,7 @@ void expect_all_found(const timeline& data, const std::vector<journal_line>& jou
     std::multimap<std::int64_t, std::string> truth;
     for (const journal_line& line : journal) truth.emplace(line.start_ns, line.name + std::to_string(line.end_ns));
     const attribution att = attribute(data);
-    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const gpu_op& op = data.ops[i];
         const std::string name = op.kind == op_kind::kernel ? std::string(data.kernel_symbol(op)) : "";
         const auto [begin, end] = truth.equal_range(op.start_ns);
@@ -91,7 +91,8 @@ void expect_all_found(const timeline& data, const std::vector<journal_line>& jou
                                 [&](const auto& entry) { return entry.second == name + std::to_string(op.end_ns); }))
             << name << " at " << op.start_ns;
         if (op.kind != op_kind::kernel) continue;
-        const std::uint32_t range = att.captured[i] == npos ? att.owner[i] : att.replayed[att.captured[i]].range;
+        const range_id range =
+            att.captured[i] == npos ? att.owner[i] : att.replayed[att.captured[i]].range;
         ASSERT_TRUE(is_range(range)) << name;
         EXPECT_EQ(std::string(data.name(data.ranges[range].name)) + "_k", name);
     }

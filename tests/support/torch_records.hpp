@@ -11,8 +11,8 @@ namespace prof {
 
 // As the hook writes them: the text's numbers stand in the record. `sequence` -1: none.
 inline record torch_push(capture_builder& capture, std::uint64_t ns, const std::string& name,
-                         std::int64_t sequence = -1, std::uint64_t op_id = 1) {
-    record r{.ticks = ns, .value = op_id, .name = capture.name(name), .kind = record_kind::range_push};
+                         std::int64_t sequence = -1, std::uint64_t op = 1) {
+    record r{.ticks = ns, .value = op, .name = capture.name(name), .kind = record_kind::range_push};
     r.flags = static_cast<std::uint8_t>(sequence < 0 ? payload_type::torch : payload_type::torch_sequence);
     if (sequence >= 0) {
         r.category = static_cast<std::uint32_t>(sequence);

@@ -84,7 +84,7 @@ TEST_F(CallStacks, ACallMayHaveThreeOfThem) {
     main.exit(950'000, 2);
     const timeline data = capture.build();
     ASSERT_EQ(data.call_stacks.size(), 3U);
-    const std::uint32_t call = data.call_stacks[0].call;
+    const call_id call = data.call_stacks[0].call;
     EXPECT_EQ(data.api_calls[call].correlation, 2U);
     EXPECT_EQ(text_of(data, own_line(data, stack_of_call(data, call, stack_role::during)->stack)), "a.py:3");
     EXPECT_EQ(stack_of_call(data, call, stack_role::during)->position, 32'768U);
@@ -97,7 +97,7 @@ TEST_F(CallStacks, ACallMayHaveThreeOfThem) {
     EXPECT_EQ(account->ran, 60'000U);
     EXPECT_EQ(account->waited, 5'000U);
     EXPECT_EQ(data.name(account->blocked_in), "reading a pipe");
-    EXPECT_EQ(account_of_call(data, call - 1), nullptr);
+    EXPECT_EQ(account_of_call(data, call_id(call - 1)), nullptr);
 }
 
 TEST_F(CallStacks, SharesAreNeverMoreThanAll) {

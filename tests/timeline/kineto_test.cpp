@@ -176,7 +176,7 @@ TEST_F(Kineto, AStepWithItsLaunchesIsRead) {
     EXPECT_EQ(data.ops[0].start_ns, 1000000040001);
     EXPECT_EQ(data.ops[0].end_ns, 1000000047251);
     ASSERT_EQ(data.devices.size(), 1U) << "the host's second GPU was not used";
-    EXPECT_EQ(data.name(data.devices[0].name), "GPU A");
+    EXPECT_EQ(data.name(name_id(data.devices[0].name)), "GPU A");
     EXPECT_EQ(data.devices[0].multiprocessors, 132U);
     EXPECT_EQ(data.number("rank"), 3);
     EXPECT_EQ(data.number("world_size"), 8);

@@ -25,11 +25,12 @@ protected:
         return *found;
     }
     static std::string parent(const timeline& data, std::string_view name) {
-        const std::uint32_t index = range(data, name).parent;
+        const range_id index = range(data, name).parent;
         return index == npos ? "" : std::string(data.name(data.ranges[index].name));
     }
     // Names of what is open, innermost first, joined by spaces.
-    static std::string open(const timeline& data, const std::vector<open_node>& nodes, std::uint32_t head) {
+    template <typename TNode>
+    static std::string open(const timeline& data, const row_table<TNode>& nodes, row_index<TNode> head) {
         std::string names;
         for (; head != npos; head = nodes[head].below) {
             names.append(names.empty() ? "" : " ").append(data.name(data.ranges[nodes[head].range].name));

@@ -57,7 +57,7 @@ TEST(TraceStacks, AreThoseThatASearchOfAllFinds) {
                 const std::int64_t start_ns = at + static_cast<std::int64_t>(random() % 5);
                 const std::int64_t end_ns = std::min(to_ns, start_ns + 1 + static_cast<std::int64_t>(random() % 60));
                 if (start_ns >= end_ns) return;
-                all.push_back({start_ns, end_ns, static_cast<std::uint32_t>(all.size() + 1)});
+                all.push_back({start_ns, end_ns, name_id(all.size() + 1)});
                 self(self, start_ns + static_cast<std::int64_t>(random() % 2), end_ns, depth + 1);
                 at = end_ns + static_cast<std::int64_t>(random() % 3);
             }
@@ -89,7 +89,7 @@ std::string event(const char* category, const std::string& name, int ts_us, int 
            R"(, "args": {)" + args + "}}";
 }
 
-std::string own_of(const timeline& data, std::uint32_t stack) {
+std::string own_of(const timeline& data, stack_id stack) {
     const code_line* line = own_line(data, stack);
     return line == nullptr ? "none" : std::string(data.name(line->name));
 }

@@ -12,7 +12,7 @@
 namespace prof {
 namespace {
 
-void insert_sorted(std::vector<std::uint32_t>& set, std::uint32_t value) {
+void insert_sorted(std::vector<thread_id>& set, thread_id value) {
     const auto place = std::lower_bound(set.begin(), set.end(), value);
     if (place == set.end() || *place != value) set.insert(place, value);
 }
@@ -27,7 +27,7 @@ adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, s
       by_stream_(data.places.size()) {
     if (pattern.empty()) return;
     bool any = false;
-    for (std::size_t i = 0; i < data.threads.size(); ++i) {
+    for (const thread_id i : data.threads.ids()) {
         const bool matches = fnmatch(pattern.c_str(), data.threads[i].system_name.c_str(), 0) == 0;
         works_for_others_[i] = matches ? 1 : 0;
         any = any || matches;
@@ -38,11 +38,11 @@ adoption_rule::adoption_rule(const timeline& data, const std::string& pattern, s
 }
 
 void adoption_rule::find_launchers() {
-    std::vector<std::uint32_t> latest(data_.places.size(), npos);  // by place: the thread that was inserted last
+    row_values<place_id, thread_id> latest(data_.places.size(), npos);  // by place: the thread that was inserted last
     for (const gpu_op& op : data_.ops) {
         if (op.launch == npos) continue;
         const timeline_api_call& call = data_.api_calls[op.launch];
-        const std::uint32_t thread = call.thread;
+        const thread_id thread = call.thread;
         if (works_for_others(thread) || latest[op.place] == thread) continue;
         const bool is_declared = call.open == npos ? call.works_for != npos
                                                    : data_.ranges[data_.open_nodes[call.open].range].works_for != npos;
@@ -58,8 +58,8 @@ void adoption_rule::find_launchers() {
 // beginning. Exception: a step is below the ranges that were put into it. Of several states within one nanosecond the
 // last counts.
 void adoption_rule::record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_graph_context) {
-    std::vector<std::vector<std::uint32_t>> opened(data.threads.size());
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+    row_values<thread_id, row_values<thread_id, range_id>> opened(data.threads.size());
+    for (const range_id i : data.ranges.ids()) {
         const timeline_range& range = data.ranges[i];
         const bool ever_open = range.start_ns < range.end_ns && range.takes_part();
         const bool counts =
@@ -69,17 +69,16 @@ void adoption_rule::record_states(const timeline& data, std::vector<open_node>& 
             opened[range.thread].push_back(i);
         }
     }
-    for (std::size_t thread = 0; thread < opened.size(); ++thread) {
+    for (const thread_id thread : opened.ids()) {
         states_[thread] = states_of(data, opened[thread], extra_nodes);
     }
 }
 
-std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
-                                                           const std::vector<std::uint32_t>& opened,
+std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data, const std::vector<range_id>& opened,
                                                            std::vector<open_node>& extra_nodes) {
-    const auto end_of = [&](std::uint32_t range) { return data.ranges[range].inside_until_ns(); };
-    std::vector<std::uint32_t> closed = opened;
-    sort_nearly_sorted(closed, [&](std::uint32_t a, std::uint32_t b) {
+    const auto end_of = [&](range_id range) { return data.ranges[range].inside_until_ns(); };
+    std::vector<range_id> closed = opened;
+    sort_nearly_sorted(closed, [&](range_id a, range_id b) {
         // If ranges end together, the inner one comes first, since it is on top.
         const std::int64_t end_a = end_of(a);
         const std::int64_t end_b = end_of(b);
@@ -98,7 +97,7 @@ std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
             note(end_of(*next_closed));
         }
     };
-    for (const std::uint32_t range : opened) {
+    for (const range_id range : opened) {
         close_until(data.ranges[range].start_ns);
         std::size_t position = open.size();
         if (data.domains[data.ranges[range].domain].name == phase_domain) {
@@ -113,28 +112,27 @@ std::vector<adoption_rule::state> adoption_rule::states_of(const timeline& data,
     return states;
 }
 
-std::uint32_t adoption_rule::open_on(std::uint32_t thread, std::int64_t time_ns) const {
+open_node_id adoption_rule::open_on(thread_id thread, std::int64_t time_ns) const {
     const std::vector<state>& states = states_[thread];
     const auto after = std::upper_bound(states.begin(), states.end(), time_ns,
                                         [](std::int64_t t, const state& s) { return t < s.since_ns; });
     return after == states.begin() ? npos : (after - 1)->open;
 }
 
-bool adoption_rule::is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept {
+bool adoption_rule::is_annotated(thread_id thread, std::int64_t time_ns) const noexcept {
     // Begins with the first range, ends when the last one has closed.
     const std::vector<state>& states = states_[thread];
     return !states.empty() && states.front().since_ns <= time_ns && time_ns < states.back().since_ns;
 }
 
-bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, std::uint32_t worker,
-                           adoption& choice) const {
+bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, thread_id worker, adoption& choice) const {
     const std::uint32_t process = data_.threads[worker].process;
     std::size_t annotated = 0;
-    std::uint32_t open = npos;
-    for (const std::uint32_t thread : launched) {
+    open_node_id open = npos;
+    for (const thread_id thread : launched) {
         if (data_.threads[thread].process != process || !is_annotated(thread, time_ns)) continue;
         ++annotated;
-        if (const std::uint32_t here = open_on(thread, time_ns); here != npos) open = here;
+        if (const open_node_id here = open_on(thread, time_ns); here != npos) open = here;
     }
     if (annotated == 0) return false;
     // A thread between two ranges may also be waiting for autograd, so it is as much a candidate as one with a range
@@ -146,7 +144,7 @@ bool adoption_rule::choose(const thread_set& launched, std::int64_t time_ns, std
     return true;
 }
 
-adoption adoption_rule::decide(std::int64_t time_ns, std::uint32_t worker, const gpu_op& op) const {
+adoption adoption_rule::decide(std::int64_t time_ns, thread_id worker, const gpu_op& op) const {
     adoption choice;
     if (choose(by_stream_[op.place], time_ns, worker, choice)) return choice;
     const auto device = by_device_.find(data_.place_of(op).device);
@@ -154,7 +152,7 @@ adoption adoption_rule::decide(std::int64_t time_ns, std::uint32_t worker, const
     return choice;
 }
 
-adoption adoption_rule::decide(std::int64_t time_ns, std::uint32_t worker) const {
+adoption adoption_rule::decide(std::int64_t time_ns, thread_id worker) const {
     adoption choice;
     choose(launchers_, time_ns, worker, choice);
     return choice;

@@ -26,7 +26,7 @@ struct adoption {
         ambiguous,  // several threads are possible
     };
     outcome kind = outcome::none;
-    std::uint32_t open = npos;  // node of the innermost range that is open on the other thread
+    open_node_id open = npos;  // node of the innermost range that is open on the other thread
 };
 
 class adoption_rule {
@@ -37,34 +37,34 @@ public:
     adoption_rule(const timeline& data, const std::string& pattern, std::vector<open_node>& extra_nodes,
                   bool with_graph_context = false);
 
-    bool works_for_others(std::uint32_t thread) const noexcept { return works_for_others_[thread] != 0; }
+    bool works_for_others(thread_id thread) const noexcept { return works_for_others_[thread] != 0; }
 
     // Decides at `time_ns` for work of `worker` on the stream of `op`. Candidates are of the same process.
-    adoption decide(std::int64_t time_ns, std::uint32_t worker, const gpu_op& op) const;
+    adoption decide(std::int64_t time_ns, thread_id worker, const gpu_op& op) const;
     // The same for a range without launches: every thread that launched anywhere is a candidate.
-    adoption decide(std::int64_t time_ns, std::uint32_t worker) const;
+    adoption decide(std::int64_t time_ns, thread_id worker) const;
 
 private:
     struct state {
         std::int64_t since_ns = 0;
-        std::uint32_t open = npos;
+        open_node_id open = npos;
     };
-    using thread_set = std::vector<std::uint32_t>;  // sorted
+    using thread_set = std::vector<thread_id>;  // sorted
 
     void find_launchers();
     void record_states(const timeline& data, std::vector<open_node>& extra_nodes, bool with_graph_context);
     // For one thread, whose push/pop ranges are `opened`.
-    static std::vector<state> states_of(const timeline& data, const std::vector<std::uint32_t>& opened,
+    static std::vector<state> states_of(const timeline& data, const std::vector<range_id>& opened,
                                         std::vector<open_node>& extra_nodes);
-    std::uint32_t open_on(std::uint32_t thread, std::int64_t time_ns) const;
-    bool is_annotated(std::uint32_t thread, std::int64_t time_ns) const noexcept;
+    open_node_id open_on(thread_id thread, std::int64_t time_ns) const;
+    bool is_annotated(thread_id thread, std::int64_t time_ns) const noexcept;
     // False if no thread in `launched` is possible.
-    bool choose(const thread_set& launched, std::int64_t time_ns, std::uint32_t worker, adoption& choice) const;
+    bool choose(const thread_set& launched, std::int64_t time_ns, thread_id worker, adoption& choice) const;
 
-    std::vector<std::uint8_t> works_for_others_;  // by thread
-    std::vector<std::vector<state>> states_;      // by thread, then by time
+    row_values<thread_id, std::uint8_t> works_for_others_;  // by thread
+    row_values<thread_id, std::vector<state>> states_;      // by thread, then by time
     const timeline& data_;
-    std::vector<thread_set> by_stream_;  // by index into timeline::places
+    row_values<place_id, thread_set> by_stream_;
     std::map<std::uint32_t, thread_set> by_device_;
     thread_set launchers_;
 };

@@ -2,7 +2,6 @@
 #include "analysis/attribution/attribution.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -63,22 +62,22 @@ public:
 private:
     // The place where a thread caused work, by a launch or by capturing one.
     struct order {
-        std::uint32_t open = npos;  // the ranges open on the thread
-        std::uint32_t thread = npos;
-        std::uint32_t works_for = npos;
+        open_node_id open = npos;  // the ranges open on the thread
+        thread_id thread = npos;
+        work_parent_id works_for = npos;
         std::int64_t time_ns = 0;
         bool outside_windows = false;  // while nothing was recorded
     };
     // The place to which the work goes.
     struct target {
-        std::uint32_t owner = owner_no_range;
-        std::uint32_t adopted_open = npos;
+        range_id owner = owner_no_range;
+        open_node_id adopted_open = npos;
         bool adopted = false;
         bool is_ambiguous = false;  // several threads may have caused the work
     };
 
-    const open_node& node(std::uint32_t index) const noexcept { return list_node(data_, out_, index); }
-    std::uint32_t innermost(std::uint32_t head) const noexcept { return head == npos ? npos : node(head).range; }
+    const open_node& node(open_node_id index) const noexcept { return list_node(data_, out_, index); }
+    range_id innermost(open_node_id head) const noexcept { return head == npos ? npos : node(head).range; }
     const gpu_op& first_op(const timeline_api_call& call) const noexcept {
         return data_.ops[data_.ops_by_launch[call.first_op]];
     }
@@ -93,7 +92,7 @@ private:
         out_.parent.resize(data_.ranges.size());
         out_.depth.resize(data_.ranges.size());
         root_.resize(data_.ranges.size());
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             out_.parent[i] = range.parent;
             out_.depth[i] = range.depth;
@@ -119,7 +118,7 @@ private:
             add_first_work(innermost(node.open), op);
         }
     }
-    void add_first_work(std::uint32_t range, const gpu_op& op) {
+    void add_first_work(range_id range, const gpu_op& op) {
         const gpu_op*& first = first_work_[root_[range]];
         if (first == nullptr) first = &op;
     }
@@ -132,13 +131,12 @@ private:
     // Hangs the roots of adopted threads under their adopters, as of the moment they opened. In order of time, together
     // with the places that threads declared to work for: so each decision precedes those that depend on it.
     void place_adopted_ranges() {
-        std::vector<std::uint32_t> places(data_.work_parents.size());
-        std::iota(places.begin(), places.end(), 0U);
-        std::sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
+        std::vector<work_parent_id> places(data_.work_parents.ids().begin(), data_.work_parents.ids().end());
+        std::sort(places.begin(), places.end(), [&](work_parent_id a, work_parent_id b) {
             return data_.work_parents[a].time_ns < data_.work_parents[b].time_ns;
         });
         auto place = places.begin();
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             for (; place != places.end() && data_.work_parents[*place].time_ns < data_.ranges[i].start_ns; ++place) {
                 open_at_place(*place);
             }
@@ -146,17 +144,17 @@ private:
         }
         for (; place != places.end(); ++place) open_at_place(*place);
 
-        std::vector<std::uint8_t> has_depth(data_.ranges.size());
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) has_depth[i] = may_be_adopted(data_.ranges[i]) ? 0 : 1;
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) set_depth(i, has_depth);
+        row_values<range_id, std::uint8_t> has_depth(data_.ranges.size());
+        for (const range_id i : data_.ranges.ids()) has_depth[i] = may_be_adopted(data_.ranges[i]) ? 0 : 1;
+        for (const range_id i : data_.ranges.ids()) set_depth(i, has_depth);
     }
 
-    void hang(std::uint32_t root, const adoption& choice) {
+    void hang(range_id root, const adoption& choice) {
         if (choice.kind == adoption::outcome::ambiguous) out_.parent[root] = owner_ambiguous;
         if (choice.kind != adoption::outcome::adopted) return;
-        const std::uint32_t parent = innermost(choice.open);
+        const range_id parent = innermost(choice.open);
         std::size_t above = 0;
-        for (std::uint32_t at = parent; is_range(at); at = out_.parent[at]) {
+        for (range_id at = parent; is_range(at); at = out_.parent[at]) {
             if (at != root && ++above <= longest_list) continue;
             adopted_roots_[root] = {};  // a damaged capture: the range would hang under itself, or too deep
             return;
@@ -165,9 +163,9 @@ private:
     }
 
     // An adopter may be adopted itself, and in the same nanosecond it may come after what it adopts.
-    void set_depth(std::uint32_t range, std::vector<std::uint8_t>& has_depth) {
-        std::vector<std::uint32_t> path;
-        std::uint32_t at = range;
+    void set_depth(range_id range, row_values<range_id, std::uint8_t>& has_depth) {
+        std::vector<range_id> path;
+        range_id at = range;
         for (; is_range(at) && has_depth[at] == 0; at = out_.parent[at]) path.push_back(at);
         std::uint32_t depth = is_range(at) ? out_.depth[at] + 1 : 0;
         for (auto r = path.rbegin(); r != path.rend(); ++r) {
@@ -177,7 +175,7 @@ private:
     }
 
     // The adoption of the ranges below a root, decided when the root opened.
-    adoption adoption_of_root(std::uint32_t root) {
+    adoption adoption_of_root(range_id root) {
         const timeline_range& range = data_.ranges[root];
         if (!may_be_adopted(range)) return {};
         const auto [found, is_new] = adopted_roots_.try_emplace(root);
@@ -195,7 +193,7 @@ private:
     }
 
     // The ranges of a declared place that are still open at `time_ns`.
-    adoption declared(std::uint32_t place, std::int64_t time_ns) {
+    adoption declared(work_parent_id place, std::int64_t time_ns) {
         adoption choice = open_at_place(place);
         if (choice.kind == adoption::outcome::adopted) {
             choice.open = still_open(choice.open, time_ns);
@@ -205,7 +203,7 @@ private:
     }
 
     // All ranges for which work at the place counted: those open there, and those under which these hang in turn.
-    adoption open_at_place(std::uint32_t place) {
+    adoption open_at_place(work_parent_id place) {
         const auto [found, is_new] = places_.try_emplace(place);
         if (!is_new) return found->second;
         // In order of time nothing needs a descent; only a capture with damaged times gets deep.
@@ -251,8 +249,8 @@ private:
     }
 
     // Work inside a range goes where the range hangs, as far as the ranges above are still open.
-    target choose_by_root(std::uint32_t owner, const order& given) {
-        const std::uint32_t root = root_[owner];
+    target choose_by_root(range_id owner, const order& given) {
+        const range_id root = root_[owner];
         if (!may_be_adopted(data_.ranges[root])) return {.owner = owner};
         const auto found = adopted_roots_.find(root);
         if (found == adopted_roots_.end()) return {.owner = owner};
@@ -264,45 +262,45 @@ private:
     }
 
     // False if all ranges are the thread's own: a thread may declare to work for a place of its own.
-    bool is_of_another(std::uint32_t head, std::uint32_t thread) const noexcept {
-        for (std::uint32_t at = head; at != npos; at = node(at).below) {
+    bool is_of_another(open_node_id head, thread_id thread) const noexcept {
+        for (open_node_id at = head; at != npos; at = node(at).below) {
             if (data_.ranges[node(at).range].thread != thread) return true;
         }
         return false;
     }
 
     // The ranges of `head` on top of the ranges of `tail`.
-    std::uint32_t joined(std::uint32_t head, std::uint32_t tail) {
-        std::vector<std::uint32_t> above;  // innermost first
-        for (std::uint32_t at = head; at != npos; at = node(at).below) above.push_back(node(at).range);
+    open_node_id joined(open_node_id head, open_node_id tail) {
+        std::vector<range_id> above;  // innermost first
+        for (open_node_id at = head; at != npos; at = node(at).below) above.push_back(node(at).range);
         std::size_t length = above.size();
-        for (std::uint32_t at = tail; at != npos; at = node(at).below) ++length;
+        for (open_node_id at = tail; at != npos; at = node(at).below) ++length;
         const std::size_t records = data_.ranges.size() + data_.work_parents.size();
         const bool too_much = out_.extra_nodes.size() > nodes_for_all + nodes_a_record * records;
         return length > longest_list || too_much ? head : on_top(above, tail);
     }
 
-    std::uint32_t on_top(const std::vector<std::uint32_t>& above, std::uint32_t tail) {
+    open_node_id on_top(const std::vector<range_id>& above, open_node_id tail) {
         for (auto range = above.rbegin(); range != above.rend(); ++range) {
             out_.extra_nodes.push_back({.range = *range, .below = tail});
-            tail = static_cast<std::uint32_t>(data_.open_nodes.size() + out_.extra_nodes.size() - 1);
+            tail = open_node_id(data_.open_nodes.size() + out_.extra_nodes.size() - 1);
         }
         return tail;
     }
 
-    bool is_open(std::uint32_t range, std::int64_t time_ns) const noexcept {
+    bool is_open(range_id range, std::int64_t time_ns) const noexcept {
         return time_ns < data_.ranges[range].inside_until_ns();
     }
 
     // The ranges of the list `head` that are open at `time_ns`, as a list. This is nearly always the list itself or its
     // tail.
-    std::uint32_t still_open(std::uint32_t head, std::int64_t time_ns) {
-        std::uint32_t tail = head;  // the part below the last closed range, kept as it is
-        for (std::uint32_t at = head; at != npos; at = node(at).below) {
+    open_node_id still_open(open_node_id head, std::int64_t time_ns) {
+        open_node_id tail = head;  // the part below the last closed range, kept as it is
+        for (open_node_id at = head; at != npos; at = node(at).below) {
             if (!is_open(node(at).range, time_ns)) tail = node(at).below;
         }
-        std::vector<std::uint32_t> above;  // innermost first
-        for (std::uint32_t at = head; at != tail; at = node(at).below) {
+        std::vector<range_id> above;  // innermost first
+        for (open_node_id at = head; at != tail; at = node(at).below) {
             if (is_open(node(at).range, time_ns)) above.push_back(node(at).range);
         }
         return on_top(above, tail);
@@ -311,7 +309,7 @@ private:
     // All operations of a call count for the same open ranges, since a graph is one piece of work.
     void attribute_call(const timeline_api_call& call) {
         const target to = choose({call.open, call.thread, call.works_for, call.start_ns}, first_op(call));
-        for (const std::uint32_t op : ops_of(data_, call)) {
+        for (const op_id op : ops_of(data_, call)) {
             out_.owner[op] = to.owner;
             out_.open[op] = call.open;
             out_.adopted_open[op] = to.adopted_open;
@@ -321,22 +319,22 @@ private:
 
     // Gives what hidden ranges had to the next range outside, as if the hidden ones had never been opened.
     void pass_over_hidden_ranges() {
-        const auto is_hidden = [&](std::uint32_t range) { return out_.hidden.contains(data_.ranges[range]); };
-        for (std::size_t op = 0; op < out_.owner.size(); ++op) {
+        const auto is_hidden = [&](range_id range) { return out_.hidden.contains(data_.ranges[range]); };
+        for (const op_id op : out_.owner.ids()) {
             if (out_.adopted[op] != 0) out_.adopted[op] = is_adopted_without_hidden(op) ? 1 : 0;
-            std::uint32_t& owner = out_.owner[op];
+            range_id& owner = out_.owner[op];
             if (!is_range(owner) || !is_hidden(owner)) continue;
-            const std::uint32_t former = owner;
+            const range_id former = owner;
             owner = npos;
-            for_each_open_range(data_, out_, op, [&](std::uint32_t range) {
+            for_each_open_range(data_, out_, op, [&](range_id range) {
                 if (owner == npos) owner = range;
             });
             if (owner != npos) continue;
             owner = out_.parent[root_[former]] == owner_ambiguous ? owner_ambiguous : owner_no_range;
         }
-        std::vector<std::uint32_t> parent(out_.parent.size());
-        for (std::uint32_t i = 0; i < parent.size(); ++i) {
-            std::uint32_t above = out_.parent[i];
+        row_values<range_id, range_id> parent(out_.parent.size());
+        for (const range_id i : parent.ids()) {
+            range_id above = out_.parent[i];
             // Of the ranges above a hidden one, those count that were still open when this range was opened.
             bool passed = false;
             while (is_range(above) && (is_hidden(above) || (passed && !is_open(above, data_.ranges[i].start_ns)))) {
@@ -346,25 +344,24 @@ private:
             parent[i] = above;
         }
         out_.parent = std::move(parent);
-        for (std::uint32_t i = 0; i < out_.depth.size(); ++i) {
+        for (const range_id i : out_.depth.ids()) {
             out_.depth[i] = 0;
-            for (std::uint32_t above = out_.parent[i]; is_range(above); above = out_.parent[above]) ++out_.depth[i];
+            for (range_id above = out_.parent[i]; is_range(above); above = out_.parent[above]) ++out_.depth[i];
         }
     }
 
     // Whether a range of another thread was open when the outermost kept range of the operation's own thread was
     // opened, or at the launch if there is no such range. REQUIRES: the operation is adopted.
-    bool is_adopted_without_hidden(std::size_t op) const {
+    bool is_adopted_without_hidden(op_id op) const {
         const timeline_api_call& call = data_.api_calls[data_.ops[op].launch];
-        const std::uint32_t own = innermost(call.open);
-        const std::uint32_t others = own == npos ? out_.adopted_open[op] : adopted_roots_.at(root_[own]).open;
+        const range_id own = innermost(call.open);
+        const open_node_id others = own == npos ? out_.adopted_open[op] : adopted_roots_.at(root_[own]).open;
         std::int64_t since_ns = call.start_ns;
-        for (std::uint32_t at = out_.hidden.innermost_kept(data_, call.open); at != npos;
-             at = data_.ranges[at].parent) {
+        for (range_id at = out_.hidden.innermost_kept(data_, call.open); at != npos; at = data_.ranges[at].parent) {
             const bool encloses = !out_.hidden.contains(data_.ranges[at]) && is_open(at, since_ns);
             if (encloses) since_ns = data_.ranges[at].start_ns;
         }
-        for (std::uint32_t at = others; at != npos; at = node(at).below) {
+        for (open_node_id at = others; at != npos; at = node(at).below) {
             const timeline_range& range = data_.ranges[node(at).range];
             const bool counts = range.thread != call.thread && !out_.hidden.contains(range);
             if (counts && is_open(node(at).range, since_ns)) return true;
@@ -377,12 +374,12 @@ private:
     bool places_operators_;
     attribution out_;
     adoption_rule rule_;
-    std::optional<adoption_rule> context_rule_;  // for graph nodes that were captured while nothing was recorded
-    std::vector<std::uint32_t> root_;            // by range: its root on its own thread
-    std::vector<const gpu_op*> first_work_;      // by root; null: none
-    std::unordered_map<std::uint32_t, adoption> adopted_roots_;
-    std::unordered_map<std::uint32_t, adoption> places_;  // by work_parents index
-    std::size_t descent_ = 0;                             // depth of nested open_at_place() calls
+    std::optional<adoption_rule> context_rule_;       // for graph nodes that were captured while nothing was recorded
+    row_values<range_id, range_id> root_;             // by range: its root on its own thread
+    row_values<range_id, const gpu_op*> first_work_;  // by root; null: none
+    std::unordered_map<range_id, adoption> adopted_roots_;
+    std::unordered_map<work_parent_id, adoption> places_;
+    std::size_t descent_ = 0;  // depth of nested open_at_place() calls
 };
 
 }  // namespace
@@ -391,13 +388,13 @@ attribution attribute(const timeline& data, const attribution_options& options) 
     return attributor{data, options}.run();
 }
 
-std::vector<std::uint32_t> home_threads(const timeline& data, const attribution& att) {
-    std::vector<std::uint32_t> out(data.threads.size());
-    for (std::uint32_t i = 0; i < out.size(); ++i) out[i] = i;
-    for (std::size_t op = 0; op < data.ops.size(); ++op) {
-        const std::uint32_t launch = data.ops[op].launch;
+row_values<thread_id, thread_id> home_threads(const timeline& data, const attribution& att) {
+    row_values<thread_id, thread_id> out(data.threads.size());
+    for (const thread_id i : out.ids()) out[i] = i;
+    for (const op_id op : data.ops.ids()) {
+        const call_id launch = data.ops[op].launch;
         if (launch == npos) continue;
-        const std::uint32_t home = adopting_thread(data, att, op);
+        const thread_id home = adopting_thread(data, att, op);
         if (home != npos) out[data.api_calls[launch].thread] = home;
     }
     return out;

@@ -34,9 +34,9 @@ public:
     bool contains(std::uint16_t domain) const noexcept { return domain < hidden_.size() && hidden_[domain] != 0; }
     bool contains(const timeline_range& range) const noexcept { return contains(range.domain); }
     // The innermost range open at `node` (an index into timeline::open_nodes, or npos) that is kept; npos: none.
-    std::uint32_t innermost_kept(const timeline& data, std::uint32_t node) const noexcept {
+    range_id innermost_kept(const timeline& data, open_node_id node) const noexcept {
         for (; node != npos; node = data.open_nodes[node].below) {
-            const std::uint32_t range = data.open_nodes[node].range;
+            const range_id range = data.open_nodes[node].range;
             if (!contains(data.ranges[range])) return range;
         }
         return npos;

@@ -38,15 +38,15 @@ void graph_ranges::add(const finder& find) {
         std::none_of(data_.transfers.begin(), data_.transfers.end(), is_of_node)) {
         return;
     }
-    std::vector<std::uint32_t> state_of_node(data_.graph_nodes.size(), npos);
-    for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
+    row_values<graph_node_id, state_id> state_of_node(data_.graph_nodes.size(), npos);
+    for (const op_id i : data_.ops.ids()) {
         const gpu_op& op = data_.ops[i];
         if (op.graph_node == npos || op.launch == npos) continue;
         if (op.graph_node == graph_capture_unseen) {
             ++att_.ops_of_unseen_captures;
             continue;
         }
-        std::uint32_t& known = state_of_node[op.graph_node];
+        state_id& known = state_of_node[op.graph_node];
         if (known == npos) {
             const timeline_graph_node& node = data_.graph_nodes[op.graph_node];
             known = state_of(node, find(node, op));
@@ -58,7 +58,7 @@ void graph_ranges::add(const finder& find) {
         }
         if (states_[known].is_ambiguous) ++att_.ops_of_ambiguous_captures;
         if (states_[known].ranges.empty()) continue;
-        const auto [placed, is_new] = placed_.try_emplace(std::uint64_t{op.launch} << 32 | known, npos);
+        const auto [placed, is_new] = placed_.try_emplace(pair_key(op.launch, known), npos);
         if (is_new) placed->second = place(i, states_[known]);
         att_.captured[i] = placed->second;
     }
@@ -68,11 +68,11 @@ std::int64_t graph_ranges::capture_began_ns(const timeline_graph_node& node, con
     const std::int64_t own_ns = capture_began_ns(node.thread, node);
     if (at.adopted_open == npos) return own_ns;
     // Either the other thread captures and this one helps, or this one captures while the other waits.
-    const std::uint32_t other = data_.ranges[list_node(data_, att_, at.adopted_open).range].thread;
+    const thread_id other = data_.ranges[list_node(data_, att_, at.adopted_open).range].thread;
     return std::max(own_ns, capture_began_ns(other, node));
 }
 
-std::int64_t graph_ranges::capture_began_ns(std::uint32_t thread, const timeline_graph_node& node) const {
+std::int64_t graph_ranges::capture_began_ns(thread_id thread, const timeline_graph_node& node) const {
     const std::vector<begun_capture>& captures = captures_[thread];
     auto at = first_after(captures, node.created_ns);
     for (int i = 0; i < most_nested && at != captures.begin(); ++i) {
@@ -82,22 +82,22 @@ std::int64_t graph_ranges::capture_began_ns(std::uint32_t thread, const timeline
     return INT64_MIN;
 }
 
-std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const captured_at& at) {
+auto graph_ranges::state_of(const timeline_graph_node& node, const captured_at& at) -> state_id {
     const std::int64_t began_ns = capture_began_ns(node, at);
-    const auto [known, is_new] = known_states_.try_emplace({at.open, at.adopted_open, began_ns, at.is_ambiguous},
-                                                           static_cast<std::uint32_t>(states_.size()));
+    const auto [known, is_new] =
+        known_states_.try_emplace({at.open, at.adopted_open, began_ns, at.is_ambiguous}, states_.end_id());
     if (!is_new) return known->second;
     state& made = states_.emplace_back();
     made.is_ambiguous = at.is_ambiguous;
-    for (const std::uint32_t head : {at.open, at.adopted_open}) {
-        for (std::uint32_t i = head; i != npos; i = list_node(data_, att_, i).below) {
-            const std::uint32_t range = list_node(data_, att_, i).range;
+    for (const open_node_id head : {at.open, at.adopted_open}) {
+        for (open_node_id i = head; i != npos; i = list_node(data_, att_, i).below) {
+            const range_id range = list_node(data_, att_, i).range;
             if (!att_.hidden.contains(data_.ranges[range])) made.ranges.push_back(range);
         }
     }
     std::reverse(made.ranges.begin(), made.ranges.end());
     // Enclosing ranges are recognised by time alone, since beginning a capture takes longer than a step of the clock.
-    const auto is_enclosing = [&](std::uint32_t range) {
+    const auto is_enclosing = [&](range_id range) {
         return data_.ranges[range].start_ns <= began_ns && !data_.ranges[range].is_replayed_alike;
     };
     const auto inside = std::stable_partition(made.ranges.begin(), made.ranges.end(), is_enclosing);
@@ -106,13 +106,13 @@ std::uint32_t graph_ranges::state_of(const timeline_graph_node& node, const capt
 }
 
 // Finds or makes the innermost captured range under the launch of `op`; npos if none counts.
-std::uint32_t graph_ranges::place(std::uint32_t op, const state& captured) {
-    std::vector<std::uint32_t> open;
-    for_each_open_range(data_, att_, op, [&](std::uint32_t range) { open.push_back(range); });
+replayed_id graph_ranges::place(op_id op, const state& captured) {
+    std::vector<range_id> open;
+    for_each_open_range(data_, att_, op, [&](range_id range) { open.push_back(range); });
     std::sort(open.begin(), open.end());
-    const std::uint32_t owner = att_.owner[op];
+    const range_id owner = att_.owner[op];
     std::uint32_t depth = is_range(owner) ? att_.depth[owner] + 1 : 0;
-    std::uint32_t innermost = npos;
+    replayed_id innermost = npos;
     for (std::size_t i = open.empty() ? 0 : captured.enclosing; i < captured.ranges.size(); ++i) {
         if (std::binary_search(open.begin(), open.end(), captured.ranges[i])) continue;
         innermost = child(data_.ops[op].launch, innermost, captured.ranges[i], depth++);
@@ -120,10 +120,8 @@ std::uint32_t graph_ranges::place(std::uint32_t op, const state& captured) {
     return innermost;
 }
 
-std::uint32_t graph_ranges::child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range,
-                                  std::uint32_t depth) {
-    const auto [known, is_new] =
-        children_.try_emplace({launch, parent, range}, static_cast<std::uint32_t>(att_.replayed.size()));
+replayed_id graph_ranges::child(call_id launch, replayed_id parent, range_id range, std::uint32_t depth) {
+    const auto [known, is_new] = children_.try_emplace({launch, parent, range}, att_.replayed.end_id());
     if (is_new) att_.replayed.push_back({range, launch, parent, depth});
     return known->second;
 }

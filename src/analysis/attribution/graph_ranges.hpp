@@ -24,8 +24,8 @@ namespace prof {
 // The ranges that were open when a node was captured, as lists of open nodes: on its own thread and on the adopting
 // one.
 struct captured_at {
-    std::uint32_t open = npos;
-    std::uint32_t adopted_open = npos;
+    open_node_id open = npos;
+    open_node_id adopted_open = npos;
     bool is_ambiguous = false;  // several threads may have caused the capture
 };
 
@@ -41,17 +41,19 @@ public:
 
 private:
     // The ranges for which nodes captured in the same state count, outermost first.
+    struct state;
+    using state_id = row_index<state>;
     struct state {
-        std::vector<std::uint32_t> ranges;
+        std::vector<range_id> ranges;
         std::size_t enclosing = 0;  // the first `enclosing` ranges were open when the capture began
         bool is_ambiguous = false;
     };
 
-    std::uint32_t state_of(const timeline_graph_node& node, const captured_at& at);
+    state_id state_of(const timeline_graph_node& node, const captured_at& at);
     std::int64_t capture_began_ns(const timeline_graph_node& node, const captured_at& at) const;
-    std::int64_t capture_began_ns(std::uint32_t thread, const timeline_graph_node& node) const;
-    std::uint32_t place(std::uint32_t op, const state& captured);
-    std::uint32_t child(std::uint32_t launch, std::uint32_t parent, std::uint32_t range, std::uint32_t depth);
+    std::int64_t capture_began_ns(thread_id thread, const timeline_graph_node& node) const;
+    replayed_id place(op_id op, const state& captured);
+    replayed_id child(call_id launch, replayed_id parent, range_id range, std::uint32_t depth);
 
     const timeline& data_;
     attribution& att_;
@@ -60,12 +62,12 @@ private:
         std::int64_t first_node_ns = INT64_MAX;
         std::uint32_t graph = 0;  // the graph of the thread's first node after this begin; 0: unknown
     };
-    std::vector<std::vector<begun_capture>> captures_;  // by thread, then by time
-    std::vector<state> states_;
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::int64_t, bool>, std::uint32_t> known_states_;
-    std::unordered_map<std::uint64_t, std::uint32_t> placed_;  // launch << 32 | state → replayed range
+    row_values<thread_id, std::vector<begun_capture>> captures_;  // by thread, then by time
+    row_table<state> states_;
+    std::map<std::tuple<open_node_id, open_node_id, std::int64_t, bool>, state_id> known_states_;
+    std::unordered_map<std::uint64_t, replayed_id> placed_;  // by launch and state
     // Key: launch, parent, range.
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t> children_;
+    std::map<std::tuple<call_id, replayed_id, range_id>, replayed_id> children_;
 };
 
 }  // namespace prof

@@ -16,11 +16,12 @@ constexpr std::uint32_t deepest_place = 12;  // deeper ranges are part of the pl
 // kind are told apart up to twice as many.
 constexpr std::size_t most_places = 4'096;
 constexpr std::uint32_t other_ranges = npos - 1;  // instead of an index into texts_
+constexpr code_place_id unknown_place{UINT32_MAX};
 
 }  // namespace
 
 code_places::code_places(const timeline& data, const attribution& att, const whole_steps& of)
-    : data_(data), att_(att), steps_(of), by_range_(data.ranges.size(), npos) {
+    : data_(data), att_(att), steps_(of), by_range_(data.ranges.size(), unknown_place) {
     leave_out_ranges_around_phases();
 }
 
@@ -32,7 +33,7 @@ void code_places::leave_out_ranges_around_phases() {
     for (const timeline_range& phase : data_.ranges) {
         if (phase.parent == npos || !is_phase(data_, phase) || att_.hidden.contains(phase)) continue;
         if (is_step_range(data_, phase, steps_) || data_.name(phase.name) == startup_phase) continue;
-        std::uint32_t above = phase.parent;
+        range_id above = phase.parent;
         for (int i = 0; i < most_above && above != npos; ++i, above = data_.ranges[above].parent) {
             const timeline_range& range = data_.ranges[above];
             if (is_phase(data_, range)) break;
@@ -47,12 +48,12 @@ void code_places::leave_out_ranges_around_phases() {
     around_phases_ = std::move(around);
 }
 
-std::uint32_t code_places::of(std::uint32_t range) {
+code_place_id code_places::of(range_id range) {
     path_.clear();
-    std::uint32_t place = 0;
+    code_place_id place{};
     // A cycle is impossible: an adopting range began earlier.
-    for (std::uint32_t at = range; at != npos && is_range(at); at = att_.parent[at]) {
-        if (by_range_[at] != npos) {
+    for (range_id at = range; at != npos && is_range(at); at = att_.parent[at]) {
+        if (by_range_[at] != unknown_place) {
             place = by_range_[at];
             break;
         }
@@ -65,7 +66,7 @@ std::uint32_t code_places::of(std::uint32_t range) {
     return place;
 }
 
-bool code_places::adds_to_path(std::uint32_t range) {
+bool code_places::adds_to_path(range_id range) {
     const timeline_range& of = data_.ranges[range];
     return of.takes_part() && !att_.hidden.contains(of) && text_of(of) != npos;
 }
@@ -77,15 +78,15 @@ std::vector<std::string> code_places::paths() const {
     return out;
 }
 
-std::uint32_t code_places::common(std::uint32_t a, std::uint32_t b) const {
+code_place_id code_places::common(code_place_id a, code_place_id b) const {
     while (a != b) {
-        std::uint32_t& deeper = entries_[a].depth >= entries_[b].depth ? a : b;
+        code_place_id& deeper = entries_[a].depth >= entries_[b].depth ? a : b;
         deeper = entries_[deeper].above;
     }
     return a;
 }
 
-std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
+code_place_id code_places::below(code_place_id above, range_id range) {
     const timeline_range& of = data_.ranges[range];
     if (!of.takes_part() || att_.hidden.contains(of)) return above;
     const std::uint32_t text = text_of(of);
@@ -96,22 +97,22 @@ std::uint32_t code_places::below(std::uint32_t above, std::uint32_t range) {
         return others_below(above);
     }
     ++named_;
-    const std::uint32_t number = add_entry(above, text, texts_[text]);
+    const code_place_id number = add_entry(above, text, texts_[text]);
     by_text_.emplace(key, number);
     return number;
 }
 
-std::uint32_t code_places::others_below(std::uint32_t above) {
+code_place_id code_places::others_below(code_place_id above) {
     if (entries_[above].text == other_ranges || entries_[above].kind != place_kind::other) return above;
-    const auto [known, is_new] = by_text_.try_emplace(std::uint64_t{above} << 32 | other_ranges, npos);
+    const auto [known, is_new] = by_text_.try_emplace(std::uint64_t{above} << 32 | other_ranges);
     if (is_new) known->second = add_entry(above, other_ranges, std::string(other_ranges_text));
     return known->second;
 }
 
-bool code_places::is_others(std::uint32_t place) const { return entries_[place].text == other_ranges; }
+bool code_places::is_others(code_place_id place) const { return entries_[place].text == other_ranges; }
 
-std::uint32_t code_places::add_entry(std::uint32_t above, std::uint32_t text, const std::string& name) {
-    const auto number = static_cast<std::uint32_t>(entries_.size());
+code_place_id code_places::add_entry(code_place_id above, std::uint32_t text, const std::string& name) {
+    const code_place_id number(entries_.size());
     entry made{.path = path_below(entries_[above].path, name),
                .name = name,
                .text = text,
@@ -123,7 +124,7 @@ std::uint32_t code_places::add_entry(std::uint32_t above, std::uint32_t text, co
     return number;
 }
 
-place_kind code_places::kind_below(std::uint32_t above, const std::string& name) const {
+place_kind code_places::kind_below(code_place_id above, const std::string& name) const {
     if (entries_[above].kind == place_kind::compiler) return place_kind::compiler;
     return kind_of(path_below(entries_[above].path, name), name);
 }
@@ -139,7 +140,7 @@ place_kind code_places::kind_of(const std::string& path, const std::string& name
 
 // The index of its folded name; npos: it is a step's range.
 std::uint32_t code_places::text_of(const timeline_range& range) {
-    const auto [known, is_new] = names_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, npos);
+    const auto [known, is_new] = names_.try_emplace(range.name_key(), npos);
     if (is_new && !is_step_range(data_, range, steps_)) {
         const auto [number, is_first] =
             text_numbers_.try_emplace(segment_text(data_, range, true), static_cast<std::uint32_t>(texts_.size()));

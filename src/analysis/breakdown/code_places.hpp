@@ -27,29 +27,32 @@ enum class place_kind : std::uint8_t {
 // What further ranges of a program with very many names are together.
 inline constexpr std::string_view other_ranges_text = "other ranges";
 
+// The number of a place of code_places; 0: outside ranges.
+using code_place_id = row_index<class code_places, 0>;
+
 class code_places {
 public:
     // The arguments must outlive it.
     code_places(const timeline& data, const attribution& att, const whole_steps& of);
 
     // A number for the place of the range; 0: outside ranges. Constant time on average.
-    std::uint32_t of(std::uint32_t range);
+    code_place_id of(range_id range);
     // Whether the range adds its name to paths: it is no step, not hidden, and not around phases.
-    bool adds_to_path(std::uint32_t range);
+    bool adds_to_path(range_id range);
     // "forward/lock"; "" for 0. REQUIRES: a number that of() has returned.
-    const std::string& path(std::uint32_t place) const { return entries_[place].path; }
+    const std::string& path(code_place_id place) const { return entries_[place].path; }
     // The last part of the path.
-    const std::string& name(std::uint32_t place) const { return entries_[place].name; }
-    place_kind kind(std::uint32_t place) const { return entries_[place].kind; }
+    const std::string& name(code_place_id place) const { return entries_[place].name; }
+    place_kind kind(code_place_id place) const { return entries_[place].kind; }
     // "other ranges": those of a program with more than 4,096 places that came after these.
-    bool is_others(std::uint32_t place) const;
+    bool is_others(code_place_id place) const;
     // The number of the outermost part of the path; 0 for 0.
-    std::uint32_t outermost(std::uint32_t place) const { return entries_[place].outermost; }
+    code_place_id outermost(code_place_id place) const { return entries_[place].outermost; }
 
     // By number.
     std::vector<std::string> paths() const;
     // The innermost place that contains both; 0 if none does.
-    std::uint32_t common(std::uint32_t a, std::uint32_t b) const;
+    code_place_id common(code_place_id a, code_place_id b) const;
 
 private:
     struct entry {
@@ -57,30 +60,30 @@ private:
         std::string name;
         std::uint32_t text = npos;  // index into texts_
         std::uint32_t depth = 0;
-        std::uint32_t above = 0;
-        std::uint32_t outermost = 0;
+        code_place_id above{};
+        code_place_id outermost{};
         place_kind kind = place_kind::other;
     };
     void leave_out_ranges_around_phases();
     static place_kind kind_of(const std::string& path, const std::string& name);
-    place_kind kind_below(std::uint32_t above, const std::string& name) const;
-    std::uint32_t below(std::uint32_t above, std::uint32_t range);
-    std::uint32_t others_below(std::uint32_t above);
-    std::uint32_t add_entry(std::uint32_t above, std::uint32_t text, const std::string& name);
+    place_kind kind_below(code_place_id above, const std::string& name) const;
+    code_place_id below(code_place_id above, range_id range);
+    code_place_id others_below(code_place_id above);
+    code_place_id add_entry(code_place_id above, std::uint32_t text, const std::string& name);
     std::uint32_t text_of(const timeline_range& range);
 
     const timeline& data_;
     const attribution& att_;
     const whole_steps& steps_;
-    std::vector<entry> entries_{entry{}};
-    std::size_t named_ = 1;                // of these, not "other ranges"
-    std::vector<std::uint32_t> by_range_;  // npos: not yet known
-    std::vector<std::uint32_t> path_;      // of of(): the ranges whose places are not yet known, innermost first
-    std::vector<std::string> texts_;       // folded names
+    row_table<entry, code_place_id> entries_{entry{}};
+    std::size_t named_ = 1;                         // of these, not "other ranges"
+    row_values<range_id, code_place_id> by_range_;  // unknown_place: not yet known
+    std::vector<range_id> path_;      // of of(): the ranges whose places are not yet known, innermost first
+    std::vector<std::string> texts_;  // folded names
     std::unordered_map<std::string, std::uint32_t> text_numbers_;
-    std::unordered_map<std::uint64_t, std::uint32_t> names_;  // domain << 32 | name → text_of()
+    std::unordered_map<std::uint64_t, std::uint32_t> names_;  // timeline_range::name_key() → text_of()
     std::unordered_set<std::uint32_t> around_phases_;  // texts of ranges that add nothing, since they are around phases
-    std::unordered_map<std::uint64_t, std::uint32_t> by_text_;  // place above << 32 | text → place
+    std::unordered_map<std::uint64_t, code_place_id> by_text_;  // place above << 32 | text → place
 };
 
 }  // namespace prof

@@ -18,12 +18,12 @@ namespace prof {
 
 struct covered_time {
     std::int64_t start_ns = 0;
-    std::int64_t end_ns = 0;                                 // > start_ns
-    std::array<std::uint32_t, 3> running{npos, npos, npos};  // by op_class: index into timeline::ops; npos: none runs
+    std::int64_t end_ns = 0;         // > start_ns
+    std::array<op_id, 3> running{};  // by op_class: index into timeline::ops; npos: none runs
 
-    std::uint32_t of(op_class which) const noexcept { return running[static_cast<std::size_t>(which)]; }
+    op_id of(op_class which) const noexcept { return running[static_cast<std::size_t>(which)]; }
     bool is_idle() const noexcept {
-        return std::all_of(running.begin(), running.end(), [](std::uint32_t op) { return op == npos; });
+        return std::all_of(running.begin(), running.end(), [](op_id op) { return op == npos; });
     }
 };
 
@@ -35,7 +35,7 @@ public:
         : data_(data), now_ns_(begin_ns), visit_(std::move(visit)) {}
 
     // REQUIRES: the operations of one device, in order of start_ns.
-    void add(std::uint32_t op, op_class as) {
+    void add(op_id op, op_class as) {
         advance(data_.ops[op].start_ns);
         running_[static_cast<std::size_t>(as)].push_back(op);
     }
@@ -43,7 +43,7 @@ public:
     // To `end_ns`, or to the end of the last operation if that is later.
     void finish(std::int64_t end_ns) {
         for (const auto& queue : running_) {
-            for (const std::uint32_t op : queue) end_ns = std::max(end_ns, data_.ops[op].end_ns);
+            for (const op_id op : queue) end_ns = std::max(end_ns, data_.ops[op].end_ns);
         }
         advance(end_ns);
     }
@@ -67,11 +67,11 @@ private:
     const timeline& data_;
     std::int64_t now_ns_;
     TVisit visit_;
-    std::array<std::deque<std::uint32_t>, 3> running_;  // by op_class, in order of their start
+    std::array<std::deque<op_id>, 3> running_;  // by op_class, in order of their start
 };
 
 struct no_operation_visit {
-    void operator()(std::uint32_t /*op*/) const noexcept {}
+    void operator()(op_id) const noexcept {}
 };
 
 // Walks the time of one GPU from `begin_ns` to `end_ns`, or to the end of its last operation if that is later. Calls
@@ -80,9 +80,9 @@ struct no_operation_visit {
 template <typename TPiece, typename TOperation = no_operation_visit>
 void walk_device(const timeline& data, const op_classifier& class_of, std::uint32_t device, std::int64_t begin_ns,
                  std::int64_t end_ns, TPiece&& piece, TOperation&& operation = {}) {
-    std::uint32_t next = npos;
+    op_id next = npos;
     device_cover cover(data, begin_ns, [&](const covered_time& covered) { piece(covered, next); });
-    for (std::uint32_t op = 0; op < data.ops.size(); ++op) {
+    for (const op_id op : data.ops.ids()) {
         if (data.place_of(data.ops[op]).device != device) continue;
         next = op;
         cover.add(op, data.ops[op].kind == op_kind::graph ? op_class::compute : class_of(data.ops[op]));

@@ -68,11 +68,11 @@ public:
 private:
     void walk(std::uint32_t device, gpu_gap_list& out) {
         const launch_queue queue(data_, device);
-        std::uint32_t last = npos;  // the operation that ended last
+        op_id last = npos;  // the operation that ended last
         in_steps_.restart();
         walk_device(
             data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
-            [&](const covered_time& piece, std::uint32_t next) {
+            [&](const covered_time& piece, op_id next) {
                 if (!piece.is_idle() || !in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
                 divide(piece, {.device = device, .before = last, .next = next});
                 if (gaps_.empty()) return;
@@ -85,7 +85,7 @@ private:
                     longest_.add(gap);
                 }
             },
-            [&](std::uint32_t op) {
+            [&](op_id op) {
                 if (last == npos || data_.ops[op].end_ns >= data_.ops[last].end_ns) last = op;
             });
     }
@@ -116,18 +116,18 @@ private:
                 add_part(parts_[static_cast<std::size_t>(at - gaps_.begin())], piece, ns);
             }
         });
-        const std::uint32_t drained = causes_.drained_by(of);
+        const call_id drained = causes_.drained_by(of);
         for (std::size_t i = 0; i < gaps_.size(); ++i) name_cause(gaps_[i], parts_[i], drained);
     }
 
     struct part {
         idle_cause cause = idle_cause::unknown;
-        std::uint32_t call = npos;
-        std::uint32_t place = 0;
+        call_id call = npos;
+        code_place_id place{};
         std::int64_t ns = 0;
     };
 
-    static void name_cause(gpu_gap& gap, const std::vector<part>& parts, std::uint32_t drained) {
+    static void name_cause(gpu_gap& gap, const std::vector<part>& parts, call_id drained) {
         const auto* const dearest = std::max_element(gap.by_cause.begin(), gap.by_cause.end());
         gap.cause = static_cast<idle_cause>(dearest - gap.by_cause.begin());
         gap.cause_ns = *dearest;
@@ -144,8 +144,8 @@ private:
 
     // Parts are distinguished as the breakdown's rows are: by cause, function of CUDA and place.
     void add_part(std::vector<part>& parts, const idle_piece& piece, std::int64_t ns) const {
-        const std::uint32_t call = piece.cause == idle_cause::launching ? npos : piece.call;
-        const std::uint32_t place = piece.cause == idle_cause::loader ? 0 : piece.place;
+        const call_id call = piece.cause == idle_cause::launching ? npos : piece.call;
+        const code_place_id place = piece.cause == idle_cause::loader ? code_place_id() : piece.place;
         for (part& known : parts) {
             if (known.cause != piece.cause || known.place != place || !is_same_function(known.call, call)) continue;
             known.ns += ns;
@@ -155,7 +155,7 @@ private:
         if (parts.size() < most_parts) parts.push_back({piece.cause, call, place, ns});
     }
 
-    bool is_same_function(std::uint32_t a, std::uint32_t b) const {
+    bool is_same_function(call_id a, call_id b) const {
         if (a == npos || b == npos) return a == b;
         const timeline_api_call& first = data_.api_calls[a];
         const timeline_api_call& second = data_.api_calls[b];

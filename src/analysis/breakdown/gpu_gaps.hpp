@@ -26,15 +26,15 @@ struct gpu_gap {
     std::int64_t idle_ns = 0;
     std::uint64_t step = 0;  // the number of the step
     std::uint32_t device = 0;
-    std::uint32_t before = npos;                            // the operation that ended last before it
-    std::uint32_t next = npos;                              // the first operation after it
+    op_id before = npos;                                    // the operation that ended last before it
+    op_id next = npos;                                      // the first operation after it
     std::array<std::int64_t, idle_cause_count> by_cause{};  // adds up to idle_ns
     // The cause of most of it, so much, and where most of that was spent.
     idle_cause cause = idle_cause::unknown;
     std::int64_t cause_ns = 0;
-    std::uint32_t call = npos;     // in which the host was; of the cause `launching`: npos
-    std::uint32_t place = 0;       // the ranges in which the host was; index into gpu_gap_list::places
-    std::uint32_t drained = npos;  // the waiting call that had drained the queue
+    call_id call = npos;     // in which the host was; of the cause `launching`: npos
+    code_place_id place{};   // the ranges in which the host was; index into gpu_gap_list::places
+    call_id drained = npos;  // the waiting call that had drained the queue
     // Operations of this GPU that were queued (launch_queue.hpp) when the gap began; 0: the queue was empty.
     std::uint64_t queued_at_start = 0;
     // The same when the call that launches `next` began, and from then until `next` began. None if that is not known.

@@ -6,7 +6,7 @@
 namespace prof {
 
 graph_captures::graph_captures(const timeline& data) {
-    std::vector<std::uint8_t> is_open(data.threads.size());
+    row_values<thread_id, std::uint8_t> is_open(data.threads.size());
     for (const timeline_api_call& call : data.api_calls) {
         if (call.kind == api_class::begins_graph_capture) {
             by_thread_.resize(data.threads.size());
@@ -21,7 +21,7 @@ graph_captures::graph_captures(const timeline& data) {
     }
 }
 
-bool graph_captures::contains(std::uint32_t thread, std::int64_t ns) const {
+bool graph_captures::contains(thread_id thread, std::int64_t ns) const {
     if (by_thread_.empty() || thread == npos) return false;
     const std::vector<time_span>& spans = by_thread_[thread];
     const auto after = std::upper_bound(spans.begin(), spans.end(), ns,

@@ -15,7 +15,7 @@ class graph_captures {
 public:
     explicit graph_captures(const timeline& data);
     // Whether the thread captured a graph at this time.
-    bool contains(std::uint32_t thread, std::int64_t ns) const;
+    bool contains(thread_id thread, std::int64_t ns) const;
 
 private:
     std::vector<std::vector<time_span>> by_thread_;  // in order of time, without overlap; empty: there is none

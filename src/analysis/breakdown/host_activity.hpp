@@ -22,13 +22,13 @@ public:
     struct stretch {
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
-        std::uint32_t call = npos;  // index into api_calls
+        call_id call = npos;        // index into api_calls
         std::int64_t whole_ns = 0;  // if it is in none: from the call before to the call after, cut off nowhere
     };
     // Calls visit(stretch) for [from_ns, to_ns) of the thread, in order of time.
     template <typename TVisit>
-    void for_each_call(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) const {
-        const std::vector<std::uint32_t>& calls = calls_[thread];
+    void for_each_call(thread_id thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) const {
+        const std::vector<call_id>& calls = calls_[thread];
         std::size_t next = first_call_after(thread, from_ns);
         std::int64_t before_ns = next == 0 ? INT64_MIN : end_of(calls, next - 1);
         while (from_ns < to_ns) {
@@ -50,20 +50,20 @@ public:
 
     // Calls visit(start_ns, end_ns, index of the innermost range, or npos) for [from_ns, to_ns), in order of time.
     template <typename TVisit>
-    void for_each_range(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) const {
+    void for_each_range(thread_id thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) const {
         const std::vector<state>& states = states_[thread];
         for (std::size_t next = first_state_after(thread, from_ns); from_ns < to_ns; ++next) {
             const std::int64_t ends_ns = next == states.size() ? to_ns : std::min(to_ns, states[next].since_ns);
-            if (ends_ns > from_ns) visit(from_ns, ends_ns, next == 0 ? npos : states[next - 1].range);
+            if (ends_ns > from_ns) visit(from_ns, ends_ns, next == 0 ? range_id() : states[next - 1].range);
             from_ns = std::max(from_ns, ends_ns);
         }
     }
 
     // The same, but where the thread is in no range, with those of `home`, for which it works; itself if for none.
     template <typename TVisit>
-    void for_each_range(std::uint32_t thread, std::uint32_t home, std::int64_t from_ns, std::int64_t to_ns,
+    void for_each_range(thread_id thread, thread_id home, std::int64_t from_ns, std::int64_t to_ns,
                         TVisit&& visit) const {
-        for_each_range(thread, from_ns, to_ns, [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+        for_each_range(thread, from_ns, to_ns, [&](std::int64_t start_ns, std::int64_t end_ns, range_id range) {
             if (range != npos || home == thread) {
                 visit(start_ns, end_ns, range);
             } else {
@@ -73,31 +73,31 @@ public:
     }
 
     // The innermost range; npos: none.
-    std::uint32_t range_at(std::uint32_t thread, std::int64_t ns) const;
+    range_id range_at(thread_id thread, std::int64_t ns) const;
     // Where the thread is in none, that of `home`, as above.
-    std::uint32_t range_at(std::uint32_t thread, std::uint32_t home, std::int64_t ns) const {
-        const std::uint32_t own = range_at(thread, ns);
+    range_id range_at(thread_id thread, thread_id home, std::int64_t ns) const {
+        const range_id own = range_at(thread, ns);
         return own != npos || home == thread ? own : range_at(home, ns);
     }
     // When the innermost range changes first after `from_ns`, but at `to_ns` at the latest; and when it changed last up
     // to `to_ns`, but at `from_ns` at the earliest.
-    std::int64_t first_change(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns) const;
-    std::int64_t last_change(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns) const;
+    std::int64_t first_change(thread_id thread, std::int64_t from_ns, std::int64_t to_ns) const;
+    std::int64_t last_change(thread_id thread, std::int64_t from_ns, std::int64_t to_ns) const;
     // The call in which the thread is; npos: in none.
-    std::uint32_t call_at(std::uint32_t thread, std::int64_t ns) const;
+    call_id call_at(thread_id thread, std::int64_t ns) const;
 
 private:
     struct state {
         std::int64_t since_ns = 0;
-        std::uint32_t range = npos;
+        range_id range = npos;
     };
     void add_calls();
     void add_states(const attribution& att);
     // The index of the first of the thread's calls that ends after `ns`.
-    std::size_t first_call_after(std::uint32_t thread, std::int64_t ns) const;
-    std::size_t first_state_after(std::uint32_t thread, std::int64_t ns) const;
+    std::size_t first_call_after(thread_id thread, std::int64_t ns) const;
+    std::size_t first_state_after(thread_id thread, std::int64_t ns) const;
     // Of a call that was not seen to return: the beginning of the thread's next one.
-    std::int64_t end_of(const std::vector<std::uint32_t>& calls, std::size_t index) const {
+    std::int64_t end_of(const std::vector<call_id>& calls, std::size_t index) const {
         const std::int64_t end_ns = data_->api_calls[calls[index]].end_ns;
         if (end_ns != 0) return end_ns;
         return index + 1 == calls.size() ? INT64_MAX : data_->api_calls[calls[index + 1]].start_ns;
@@ -105,10 +105,10 @@ private:
 
     const timeline* data_;
     // By thread: where the latest search ended. Gaps come in order of time.
-    mutable std::vector<std::size_t> latest_call_;
-    mutable std::vector<std::size_t> latest_state_;
-    std::vector<std::vector<std::uint32_t>> calls_;  // by thread, in order of time, without overlap
-    std::vector<std::vector<state>> states_;         // by thread, in order of time
+    mutable row_values<thread_id, std::size_t> latest_call_;
+    mutable row_values<thread_id, std::size_t> latest_state_;
+    row_values<thread_id, std::vector<call_id>> calls_;  // by thread, in order of time, without overlap
+    row_values<thread_id, std::vector<state>> states_;   // by thread, in order of time
 };
 
 }  // namespace prof

@@ -122,12 +122,12 @@ idle_causes::idle_causes(const timeline& data, const attribution& att, const hos
       step_thread_(of.thread),
       launching_(data, att, host, where, of.steps),
       graph_captures_(data) {
-    std::vector<std::uint32_t> last(data.places.size(), npos);
-    for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+    row_values<place_id, op_id> last(data.places.size(), npos);
+    for (const op_id i : data.ops.ids()) {
         if (data.ops[i].launch != npos) last[data.ops[i].place] = i;
     }
     std::set<std::uint32_t> devices;
-    for (std::size_t place = 0; place < last.size(); ++place) {
+    for (const place_id place : last.ids()) {
         devices.insert(data.places[place].device);
         if (last[place] == npos) continue;
         const auto [known, is_new] = last_op_.try_emplace(data.places[place].device, last[place]);
@@ -137,17 +137,17 @@ idle_causes::idle_causes(const timeline& data, const attribution& att, const hos
 }
 
 idle_causes::actors idle_causes::who(const idle_gap& gap) const {
-    std::uint32_t op = gap.next;
+    op_id op = gap.next;
     if (op == npos) {
         if (step_thread_ != npos) return {step_thread_, step_thread_};
         const auto last = last_op_.find(gap.device);
         if (last == last_op_.end()) return {};
         op = last->second;
     }
-    const std::uint32_t launch = data_.ops[op].launch;
+    const call_id launch = data_.ops[op].launch;
     if (launch == npos) return {};
-    const std::uint32_t thread = data_.api_calls[launch].thread;
-    const std::uint32_t home = adopting_thread(data_, att_, op);
+    const thread_id thread = data_.api_calls[launch].thread;
+    const thread_id home = adopting_thread(data_, att_, op);
     return {thread, home == npos ? thread : home};
 }
 
@@ -175,7 +175,7 @@ void idle_causes::divide(const idle_gap& gap) {
     const std::int64_t called_ns = std::clamp(launch.start_ns, gap.start_ns, gap.end_ns);
     const std::int64_t returned_ns = launch.end_ns == 0 ? gap.end_ns : std::clamp(launch.end_ns, called_ns, gap.end_ns);
     if (called_ns > gap.start_ns) before_launch(by, gap.start_ns, called_ns);
-    const std::uint32_t call = data_.ops[gap.next].launch;
+    const call_id call = data_.ops[gap.next].launch;
     add(called_ns, returned_ns, cause_of_call(call), call, host_.range_at(by.thread, by.home, launch.start_ns));
     after_launch(gap, returned_ns);
 }
@@ -205,9 +205,9 @@ void idle_causes::before_launch(const actors& by, std::int64_t from_ns, std::int
 }
 
 void idle_causes::in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns,
-                             std::uint32_t thread) {
-    const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
-        const std::uint32_t place = place_of(range);
+                             thread_id thread) {
+    const auto add_at = [&](std::int64_t start_ns, std::int64_t end_ns, range_id range) {
+        const code_place_id place = place_of(range);
         const bool is_scattered = to_ns - from_ns <= longest_scattered_ns && launching_.contains(place);
         const bool is_own_code = whole_ns > launch_bound_ns && !is_scattered;
         idle_cause cause = is_own_code ? idle_cause::host_code : idle_cause::launching;
@@ -244,13 +244,13 @@ bool idle_causes::another_gpu_ended(const idle_gap& gap) const {
     return false;
 }
 
-void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call,
-                      std::uint32_t range, std::uint32_t thread) {
+void idle_causes::add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, call_id call, range_id range,
+                      thread_id thread) {
     if (cause == idle_cause::capturing) call = npos;  // whatever is captured
     if (to_ns > from_ns) pieces_.push_back({from_ns, to_ns, cause, call, range, place_of(range), thread});
 }
 
-idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
+idle_cause idle_causes::cause_of_call(call_id call) const {
     switch (data_.api_calls[call].kind) {
         case api_class::wait:
             return idle_cause::waiting;
@@ -268,20 +268,20 @@ idle_cause idle_causes::cause_of_call(std::uint32_t call) const {
     return copies_pageable(call) ? idle_cause::pageable_copy : idle_cause::launching;
 }
 
-bool idle_causes::copies_pageable(std::uint32_t call) const {
+bool idle_causes::copies_pageable(call_id call) const {
     const transfer_record* const copy = copy_of(data_, data_.api_calls[call]);
     return copy != nullptr && is_pageable(*copy);
 }
 
-std::uint32_t idle_causes::drained_by(const idle_gap& gap) const {
+call_id idle_causes::drained_by(const idle_gap& gap) const {
     const actors by = who(gap);
     if (by.thread == npos) return npos;
-    const auto waits_in = [&](std::uint32_t thread) {
-        const std::uint32_t call = host_.call_at(thread, gap.start_ns);
+    const auto waits_in = [&](thread_id thread) {
+        const call_id call = host_.call_at(thread, gap.start_ns);
         const bool is_wait = call != npos && waits(data_.api_calls[call].kind);
         return is_wait && data_.api_calls[call].start_ns < gap.start_ns ? call : npos;
     };
-    const std::uint32_t own = waits_in(by.thread);
+    const call_id own = waits_in(by.thread);
     return own != npos || by.home == by.thread ? own : waits_in(by.home);
 }
 

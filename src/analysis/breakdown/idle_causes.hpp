@@ -58,17 +58,17 @@ struct idle_gap {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint32_t device = 0;
-    std::uint32_t next = npos;  // the first operation after it
+    op_id next = npos;  // the first operation after it
 };
 
 struct idle_piece {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     idle_cause cause = idle_cause::unknown;
-    std::uint32_t call = npos;    // in which the host was; index into api_calls
-    std::uint32_t range = npos;   // the innermost in which the host was
-    std::uint32_t place = 0;      // its place (code_places.hpp)
-    std::uint32_t thread = npos;  // of time in no call: whose code that is
+    call_id call = npos;      // in which the host was; index into api_calls
+    range_id range = npos;    // the innermost in which the host was
+    code_place_id place{};    // its place (code_places.hpp)
+    thread_id thread = npos;  // of time in no call: whose code that is
 };
 
 class idle_causes {
@@ -88,37 +88,37 @@ public:
 
     // The call that waits in which the launching thread was when the gap began, so that nothing was queued any more;
     // npos: none.
-    std::uint32_t drained_by(const idle_gap& gap) const;
+    call_id drained_by(const idle_gap& gap) const;
 
     // The cause while the host is in this call, before the next launch.
-    idle_cause cause_of_call(std::uint32_t call) const;
+    idle_cause cause_of_call(call_id call) const;
 
 private:
     struct actors {
-        std::uint32_t thread = npos;  // which launched
-        std::uint32_t home = npos;    // for which it works; itself if for none
+        thread_id thread = npos;  // which launched
+        thread_id home = npos;    // for which it works; itself if for none
     };
     actors who(const idle_gap& gap) const;
     void divide(const idle_gap& gap);
     void before_launch(const actors& by, std::int64_t from_ns, std::int64_t to_ns);
     void in_no_call(const actors& by, std::int64_t from_ns, std::int64_t to_ns, std::int64_t whole_ns,
-                    std::uint32_t thread);
+                    thread_id thread);
     void after_launch(const idle_gap& gap, std::int64_t from_ns);
-    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, std::uint32_t call, std::uint32_t range,
-             std::uint32_t thread = npos);
+    void add(std::int64_t from_ns, std::int64_t to_ns, idle_cause cause, call_id call, range_id range,
+             thread_id thread = npos);
     bool captures(const actors& by, std::int64_t ns) const;
-    bool copies_pageable(std::uint32_t call) const;
-    std::uint32_t place_of(std::uint32_t range) const { return range == npos ? 0 : where_.of(range); }
+    bool copies_pageable(call_id call) const;
+    code_place_id place_of(range_id range) const { return range == npos ? code_place_id() : where_.of(range); }
     bool another_gpu_ended(const idle_gap& gap) const;
 
     const timeline& data_;
     const attribution& att_;
     const host_activity& host_;
     code_places& where_;
-    std::uint32_t step_thread_;
+    thread_id step_thread_;
     launching_places launching_;
     graph_captures graph_captures_;
-    std::map<std::uint32_t, std::uint32_t> last_op_;  // by GPU
+    std::map<std::uint32_t, op_id> last_op_;  // by GPU
     bool has_other_gpus_ = false;
     std::vector<idle_piece> pieces_;
 };

@@ -28,7 +28,7 @@ public:
                      const std::vector<whole_step>& steps);
 
     // `place`: a number of `where`.
-    bool contains(std::uint32_t place) const noexcept { return place < is_launching_.size() && is_launching_[place]; }
+    bool contains(code_place_id place) const noexcept { return place < is_launching_.size() && is_launching_[place]; }
 
 private:
     std::vector<bool> is_launching_;  // by place

@@ -53,13 +53,13 @@ private:
     struct kernel_run {
         small_kernel_place sums{};
         std::uint32_t step = npos;
-        std::uint32_t place = 0;
-        std::uint32_t outermost = 0;  // the place's part of its step
+        code_place_id place{};
+        code_place_id outermost{};  // the place's part of its step
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
         std::int64_t first_launch_ns = INT64_MAX;
         std::int64_t last_launch_ns = INT64_MIN;
-        std::uint32_t launch = npos;
+        call_id launch = npos;
         std::uint64_t launches = 0;
         std::vector<kernel_in_run> kernels{};
         // Since its latest kernel; counts once another one follows.
@@ -70,10 +70,10 @@ private:
     void walk(std::uint32_t device, small_kernel_list& out) {
         walk_device(
             data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
-            [&](const covered_time& piece, std::uint32_t next) {
+            [&](const covered_time& piece, op_id next) {
                 if (piece.is_idle()) pause({piece.start_ns, piece.end_ns, device, next});
             },
-            [&](std::uint32_t op) { add(op, out); });
+            [&](op_id op) { add(op, out); });
         end_run();
     }
 
@@ -90,7 +90,7 @@ private:
         });
     }
 
-    void add(std::uint32_t index, small_kernel_list& out) {
+    void add(op_id index, small_kernel_list& out) {
         const gpu_op& op = data_.ops[index];
         const bool is_kernel = op.kind == op_kind::kernel && class_of_(op) == op_class::compute;
         const std::uint32_t step = step_by_time_.in_time(op.start_ns);
@@ -101,8 +101,8 @@ private:
         }
         if (!is_kernel) return;
         const bool is_replayed = op.graph_node != npos;
-        const std::uint32_t place = is_range(att_.owner[index]) ? where_.of(att_.owner[index]) : 0;
-        const std::uint32_t outermost = where_.outermost(place);
+        const code_place_id place = is_range(att_.owner[index]) ? where_.of(att_.owner[index]) : code_place_id();
+        const code_place_id outermost = where_.outermost(place);
         const bool goes_on = run_.sums.kernels != 0 && run_.step == step && run_.outermost == outermost &&
                              run_.sums.is_replayed == is_replayed;
         if (!goes_on) {
@@ -117,7 +117,7 @@ private:
         extend(index, place);
     }
 
-    void extend(std::uint32_t index, std::uint32_t place) {
+    void extend(op_id index, code_place_id place) {
         const gpu_op& op = data_.ops[index];
         run_.place = where_.common(run_.place, place);
         run_.end_ns = std::max(run_.end_ns, op.end_ns);
@@ -161,7 +161,7 @@ private:
     code_places where_;
     idle_causes causes_;
     kernel_run run_{};
-    std::map<std::pair<std::uint32_t, bool>, small_kernel_place> places_;  // by place and is_replayed
+    std::map<std::pair<code_place_id, bool>, small_kernel_place> places_;  // by place and is_replayed
 };
 
 }  // namespace

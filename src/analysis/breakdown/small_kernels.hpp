@@ -65,7 +65,7 @@ struct small_kernel_list {
 
 // One of these kernels, with its part of the run's idle time, which is that before it.
 struct kernel_in_run {
-    std::uint32_t op = npos;  // index into ops
+    op_id op = npos;  // index into ops
     std::int64_t idle_ns = 0;
     std::int64_t starved_ns = 0;
 };

@@ -93,10 +93,10 @@ private:
     void cover(std::uint32_t device) {
         in_steps_.restart();
         walk_device(data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
-                    [&](const covered_time& piece, std::uint32_t next) { take(piece, device, next); });
+                    [&](const covered_time& piece, op_id next) { take(piece, device, next); });
     }
 
-    void take(const covered_time& piece, std::uint32_t device, std::uint32_t next) {
+    void take(const covered_time& piece, std::uint32_t device, op_id next) {
         if (!in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
         if (piece.is_idle()) {
             explain({piece.start_ns, piece.end_ns, device, next});
@@ -108,9 +108,9 @@ private:
     }
 
     void busy(const covered_time& piece, std::uint32_t step, std::int64_t ns) {
-        const std::uint32_t compute = piece.of(op_class::compute);
-        const std::uint32_t communication = piece.of(op_class::communication);
-        const std::uint32_t memory = piece.of(op_class::memory);
+        const op_id compute = piece.of(op_class::compute);
+        const op_id communication = piece.of(op_class::communication);
+        const op_id memory = piece.of(op_class::memory);
         bool is_taken = false;
         const auto count = [&](row_builder& row) {
             if (is_taken) {
@@ -134,7 +134,7 @@ private:
         return found;
     }
 
-    row_builder& copy_row(std::uint32_t op) {
+    row_builder& copy_row(op_id op) {
         const transfer_record& transfer = data_.transfers[data_.ops[op].detail];
         const std::uint64_t kind = std::uint64_t{transfer.copy_kind} << 24 | std::uint64_t{transfer.source_kind} << 16 |
                                    std::uint64_t{transfer.destination_kind} << 8 |
@@ -172,7 +172,7 @@ private:
             domain = data_.api_calls[piece.call].domain;
             cbid = data_.api_calls[piece.call].cbid;
         }
-        const std::uint32_t place = piece.cause == idle_cause::loader ? 0 : piece.place;
+        const code_place_id place = piece.cause == idle_cause::loader ? code_place_id() : piece.place;
         const std::uint64_t function = std::uint64_t{static_cast<std::uint16_t>(domain)} << 32 | cbid;
         const auto [found, is_new] = row_at({time_use::idle, piece.cause, function, place});
         if (is_new) {

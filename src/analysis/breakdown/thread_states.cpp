@@ -57,9 +57,9 @@ std::string shares_text(const thread_shares& of) {
 thread_accounts::thread_accounts(const timeline& data) : data_(data) {
     if (data.call_accounts.empty()) return;
     stretches_.resize(data.threads.size());
-    std::vector<std::int64_t> called_until_ns(data.threads.size(), INT64_MIN);
+    row_values<thread_id, std::int64_t> called_until_ns(data.threads.size(), INT64_MIN);
     std::size_t next = 0;
-    for (std::uint32_t i = 0; i < data.api_calls.size() && next < data.call_accounts.size(); ++i) {
+    for (call_id i{0}; i < data.api_calls.size() && next < data.call_accounts.size(); ++i) {
         const timeline_api_call& call = data.api_calls[i];
         std::int64_t& until_ns = called_until_ns[call.thread];
         if (data.call_accounts[next].call == i) {
@@ -72,7 +72,7 @@ thread_accounts::thread_accounts(const timeline& data) : data_(data) {
     }
 }
 
-void thread_accounts::add(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, thread_states& to) const {
+void thread_accounts::add(thread_id thread, std::int64_t from_ns, std::int64_t to_ns, thread_states& to) const {
     if (thread >= stretches_.size()) return;
     const std::vector<stretch>& of = stretches_[thread];
     auto each = std::partition_point(of.begin(), of.end(), [&](const stretch& s) { return s.end_ns <= from_ns; });

@@ -17,7 +17,7 @@ struct thread_states {
     double ran = 0;
     double waited = 0;  // for a CPU
     double blocked = 0;
-    std::map<std::uint32_t, double> blocked_in{};  // by timeline::name()
+    std::map<name_id, double> blocked_in{};  // by timeline::name()
 
     double looks() const noexcept { return ran + waited + blocked; }
     void add(const thread_states& more);
@@ -48,7 +48,7 @@ public:
     explicit thread_accounts(const timeline& data);
 
     // Adds what the thread did in [from_ns, to_ns). Logarithmic in its accounts, plus those in that time.
-    void add(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, thread_states& to) const;
+    void add(thread_id thread, std::int64_t from_ns, std::int64_t to_ns, thread_states& to) const;
 
 private:
     struct stretch {
@@ -58,7 +58,7 @@ private:
     };
 
     const timeline& data_;
-    std::vector<std::vector<stretch>> stretches_;  // by thread; in order of time, without overlap
+    row_values<thread_id, std::vector<stretch>> stretches_;  // by thread; in order of time, without overlap
 };
 
 }  // namespace prof

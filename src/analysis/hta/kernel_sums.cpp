@@ -55,7 +55,7 @@ std::vector<kernel_sum> measure_kernels(const hta_input& input, hta_scope scope)
     const scope_rows rows(input, scope);
     type_classifier type_of(data, scope, input.op_name);
     std::map<std::pair<kernel_type, std::string>, kernel_sum> sums;
-    std::unordered_map<std::uint32_t, kernel_sum*> by_symbol;  // of kernels, whose names are costly
+    std::unordered_map<name_id, kernel_sum*> by_symbol;  // of kernels, whose names are costly
     const auto sum_of = [&](const gpu_op& op) {
         kernel_sum& sum = sums[{type_of(op), input.op_name(op)}];
         return &sum;
@@ -64,7 +64,7 @@ std::vector<kernel_sum> measure_kernels(const hta_input& input, hta_scope scope)
         if (!rows.has(op)) continue;
         kernel_sum* sum = nullptr;
         if (op.kind == op_kind::kernel) {
-            const auto [found, is_new] = by_symbol.try_emplace(data.kernels[op.detail].name, nullptr);
+            const auto [found, is_new] = by_symbol.try_emplace(name_id(data.kernels[op.detail].name), nullptr);
             if (is_new) found->second = sum_of(op);
             sum = found->second;
         } else {

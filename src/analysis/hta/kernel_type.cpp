@@ -54,7 +54,8 @@ kernel_type type_classifier::operator()(const gpu_op& op) {
     if (scope_ == hta_scope::all) {
         return own_(op) == op_class::communication ? kernel_type::communication : kernel_type::computation;
     }
-    const auto [found, is_new] = by_name_.try_emplace(data_->kernels[op.detail].name, kernel_type::computation);
+    const auto [found, is_new] =
+        by_name_.try_emplace(name_id(data_->kernels[op.detail].name), kernel_type::computation);
     if (is_new) found->second = hta_kernel_type((*names_)(op));
     return found->second;
 }

@@ -52,7 +52,7 @@ private:
     hta_scope scope_;
     const op_namer* names_;
     op_classifier own_;
-    std::unordered_map<std::uint32_t, kernel_type> by_name_;
+    std::unordered_map<name_id, kernel_type> by_name_;
 };
 
 }  // namespace prof

@@ -22,7 +22,7 @@ std::vector<launch> find_launches(const hta_input& input, hta_scope scope, bool 
     traced_launches kind_of(input);
     const bool is_own = scope == hta_scope::all;
     std::vector<launch> out;
-    for (std::uint32_t i = 0; i < data.api_calls.size(); ++i) {
+    for (const call_id i : data.api_calls.ids()) {
         const timeline_api_call& call = data.api_calls[i];
         const bool has_returned = call.end_ns != 0;
         if (call.op_count == 0 || (is_own && !has_returned) || !rows.has(call)) continue;
@@ -30,7 +30,7 @@ std::vector<launch> find_launches(const hta_input& input, hta_scope scope, bool 
         const std::int64_t call_end_ns = has_returned ? call.end_ns : call.start_ns;
         const auto ops = ops_of(data, call);
         if (is_own && !with_memory && is_transfer(data.ops[ops.front()].kind)) continue;
-        for (const std::uint32_t index : ops) {
+        for (const op_id index : ops) {
             const gpu_op& op = data.ops[index];
             if (!is_own || index == ops.front()) {
                 out.push_back({.call = i,

@@ -11,11 +11,11 @@
 namespace prof {
 
 struct launch {
-    std::uint32_t call = npos;      // index into api_calls
-    std::uint32_t first_op = npos;  // index into ops: the operation that started first
-    std::int64_t cpu_ns = 0;        // the call's length
-    std::int64_t gpu_ns = 0;        // of its operations, added
-    std::int64_t delay_ns = 0;      // from the call's end to the first operation's start, at least 0
+    call_id call = npos;        // index into api_calls
+    op_id first_op = npos;      // index into ops: the operation that started first
+    std::int64_t cpu_ns = 0;    // the call's length
+    std::int64_t gpu_ns = 0;    // of its operations, added
+    std::int64_t delay_ns = 0;  // from the call's end to the first operation's start, at least 0
 
     bool is_short() const noexcept { return gpu_ns < cpu_ns; }
 };

@@ -69,7 +69,7 @@ std::vector<stream_queue> measure_queues(const hta_input& input, hta_scope scope
     const auto enter_until = [&](std::int64_t ns) {
         for (; call != data.api_calls.end() && call->start_ns <= ns; ++call) {
             if (call->op_count == 0 || !counts(*call)) continue;
-            for (const std::uint32_t op : ops_of(data, *call)) {
+            for (const op_id op : ops_of(data, *call)) {
                 walk.change(data.place_of(data.ops[op]), call->start_ns, 1);
             }
         }

@@ -25,9 +25,9 @@ bool is_profiler_step(const timeline& data, const timeline_range& range) {
 std::optional<std::int64_t> last_own_step(const hta_input& input) {
     const timeline& data = input.data;
     std::set<std::string_view> names;
-    std::vector<bool> is_step(data.ranges.size());
+    row_values<range_id, bool> is_step(data.ranges.size());
     std::int64_t last_ns = INT64_MIN;
-    for (std::size_t i = 0; i < data.ranges.size(); ++i) {
+    for (const range_id i : data.ranges.ids()) {
         const timeline_range& range = data.ranges[i];
         if (input.hidden.contains(range) || !is_profiler_step(data, range)) continue;
         is_step[i] = true;
@@ -44,9 +44,9 @@ std::optional<std::int64_t> last_own_step(const hta_input& input) {
     const attribution& att = made ? *made : *input.att;
     // Operations come in order of their start: the first of a range on a stream is where the range's projection begins.
     std::set<std::pair<std::uint32_t, std::uint64_t>> seen;
-    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const gpu_op& op = data.ops[i];
-        for_each_open_range(data, att, i, [&](std::uint32_t range) {
+        for_each_open_range(data, att, i, [&](range_id range) {
             if (!is_step[range]) return;
             const gpu_place& place = data.place_of(op);
             if (seen.emplace(range, std::uint64_t{place.device} << 32 | place.stream).second)

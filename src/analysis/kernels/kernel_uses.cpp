@@ -35,10 +35,10 @@ struct collected {
     op_kind kind = op_kind::kernel;
     std::vector<std::int64_t> durations_ns{};
     std::int64_t total_ns = 0;
-    tallies<std::uint32_t> phases{};  // by row
-    tallies<std::uint32_t> places{};
+    tallies<step_row_id> phases{};
+    tallies<code_place_id> places{};
     tallies<std::string_view> modules{};  // by text, which stays where it is
-    tallies<std::uint32_t> operators{};   // by name
+    tallies<name_id> operators{};
 };
 
 // Largest first, at most so many.
@@ -92,7 +92,7 @@ public:
           modules_(data, att, data) {}
 
     kernel_uses run(std::size_t most) {
-        for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
+        for (const op_id i : data_.ops.ids()) {
             if (!is_transfer(data_.ops[i].kind)) take(i);
         }
         kernel_uses out;
@@ -125,7 +125,7 @@ public:
     }
 
 private:
-    void take(std::uint32_t index) {
+    void take(op_id index) {
         const gpu_op& op = data_.ops[index];
         const std::uint32_t name =
             op.kind == op_kind::kernel ? data_.kernels[op.detail].name : data_.graphs[op.detail].graph_id;
@@ -136,11 +136,11 @@ private:
         to.durations_ns.push_back(ns);
         to.total_ns += ns;
         to.phases[rows_.of_op(index).row].add(ns);
-        const std::uint32_t owner = att_.owner[index];
-        to.places[is_range(owner) ? where_.of(owner) : 0].add(ns);
+        const range_id owner = att_.owner[index];
+        to.places[is_range(owner) ? where_.of(owner) : code_place_id()].add(ns);
         if (op.launch == npos) return;
         if (modules_.is_recorded()) to.modules[modules_.of_op(index)].add(ns);
-        const std::uint32_t node = data_.api_calls[op.launch].torch_open;
+        const torch_node_id node = data_.api_calls[op.launch].torch_open;
         if (node != npos) to.operators[data_.ranges[data_.torch_nodes[node].range].name].add(ns);
     }
 
@@ -192,11 +192,11 @@ private:
             return a.second != b.second ? a.second > b.second : a.first < b.first;
         });
         add_largest(out.launchers, launcher_kind::range, from.places,
-                    [&](std::uint32_t place) { return where_.path(place); });
+                    [&](code_place_id place) { return where_.path(place); });
         add_largest(out.launchers, launcher_kind::module, from.modules,
                     [](std::string_view text) { return std::string(text); });
         add_largest(out.launchers, launcher_kind::operator_, from.operators,
-                    [&](std::uint32_t id) { return std::string(data_.name(id)); });
+                    [&](name_id id) { return std::string(data_.name(id)); });
         std::erase_if(out.launchers, [](const kernel_launcher& each) {
             return each.kind != launcher_kind::range && each.text.empty();
         });

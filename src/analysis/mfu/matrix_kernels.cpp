@@ -73,12 +73,12 @@ std::optional<matrix_kernel> matrix_kernel_of(std::string_view symbol) noexcept 
 
 matrix_times measure_matrix_kernels(const timeline& data) {
     matrix_times out;
-    std::unordered_map<std::uint32_t, std::optional<matrix_kernel>> known;
+    std::unordered_map<name_id, std::optional<matrix_kernel>> known;
     for (const gpu_op& op : data.ops) {
         if (op.kind != op_kind::kernel) continue;
         const std::int64_t ns = op.end_ns - op.start_ns;
         out.kernels_ns += ns;
-        const auto [found, is_new] = known.try_emplace(data.kernels[op.detail].name);
+        const auto [found, is_new] = known.try_emplace(name_id(data.kernels[op.detail].name));
         if (is_new) found->second = matrix_kernel_of(data.kernel_symbol(op));
         if (!found->second) continue;
         out.matrix_ns += ns;

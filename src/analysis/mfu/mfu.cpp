@@ -51,7 +51,7 @@ void find_gpu(mfu_figures& out, const timeline& data) {
     for (const device_record& device : data.devices) {
         if (!used.contains(device.device)) continue;
         ++known;
-        names.insert(data.name(device.name));
+        names.insert(data.name(name_id(device.name)));
         out.gpu_clock_mhz = device.core_clock_khz / 1000;
     }
     if (names.size() == 1 && known == out.gpus) out.gpu = *names.begin();
@@ -71,7 +71,7 @@ std::string no_peak(mfu_figures& out, const timeline& data) {
     out.peak = find_gpu_peak(out.gpu);
     if (out.peak == nullptr) return fmt::format("no peak is known for {}", out.gpu);
     for (const device_record& device : data.devices) {
-        if (data.name(device.name) != out.gpu || device.multiprocessors == 0) continue;
+        if (data.name(name_id(device.name)) != out.gpu || device.multiprocessors == 0) continue;
         // A100s and H100s of clouds may have one or two fewer, but not a fraction.
         if (device.multiprocessors != out.peak->multiprocessors) {
             return fmt::format("{} has {} of {} multiprocessors here (MIG, or another variant)", out.gpu,

@@ -80,7 +80,7 @@ private:
     }
 
     // The innermost call that was open on the thread at this time; null: none.
-    measured_call* call_at(std::uint32_t thread, std::int64_t ns) {
+    measured_call* call_at(thread_id thread, std::int64_t ns) {
         const auto after = std::upper_bound(calls_.begin(), calls_.end(), std::pair(thread, ns),
                                             [](const auto& wanted, const measured_call& call) {
                                                 return wanted < std::pair(call.at.thread, call.at.start_ns);
@@ -107,7 +107,7 @@ private:
         measured_call* const call = call_at(launch.thread, launch.start_ns);
         if (call != nullptr) call->has_gpu_work = true;
         if (op.kind != op_kind::kernel) return;
-        const auto [known, is_new] = kernels_.try_emplace(data_.kernels[op.detail].name);
+        const auto [known, is_new] = kernels_.try_emplace(name_id(data_.kernels[op.detail].name));
         if (is_new) known->second = matrix_kernel_of(data_.kernel_symbol(op));
         if (!known->second) return;
         const matrix_kernel& kernel = *known->second;
@@ -158,7 +158,7 @@ private:
     std::vector<matrix_type> types_{};
     std::vector<measured_call> calls_{};
     std::vector<double> by_step_ = std::vector<double>(steps_.size());
-    std::unordered_map<std::uint32_t, std::optional<matrix_kernel>> kernels_{};
+    std::unordered_map<name_id, std::optional<matrix_kernel>> kernels_{};
     shape_flops out_{};
 };
 

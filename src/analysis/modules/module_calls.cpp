@@ -21,8 +21,8 @@ bool is_backward(const timeline& data, const timeline_range& range) {
 }
 
 // The innermost phase around a range on its thread; npos without one.
-std::uint32_t phase_around(const timeline& data, const timeline_range& range) {
-    for (std::uint32_t i = range.parent; i != npos; i = data.ranges[i].parent) {
+range_id phase_around(const timeline& data, const timeline_range& range) {
+    for (range_id i = range.parent; i != npos; i = data.ranges[i].parent) {
         if (is_phase(data, data.ranges[i])) return i;
     }
     return npos;
@@ -36,7 +36,7 @@ std::int64_t first_sequence(const timeline_range& call) noexcept {
 
 module_calls::module_calls(const timeline& data, std::size_t first_range, std::size_t end_range)
     : data_(data), threads_(data.threads.size()) {
-    for (std::size_t i = first_range; i < end_range; ++i) {
+    for (range_id i(first_range); i < end_range; ++i) {
         const timeline_range& range = data.ranges[i];
         if (!is_phase(data, range)) continue;
         if (is_backward(data, range)) {
@@ -48,13 +48,13 @@ module_calls::module_calls(const timeline& data, std::size_t first_range, std::s
     }
     has_engine_ = std::any_of(data.name_table.begin(), data.name_table.end(),
                               [](const auto& entry) { return entry.second.starts_with(engine_prefix); });
-    for (auto i = static_cast<std::uint32_t>(first_range); i < end_range; ++i) {
+    for (range_id i(first_range); i < end_range; ++i) {
         const timeline_range& range = data.ranges[i];
         if (range.is_module && range.style == range_style::push_pop) calls_.push_back(i);
         if (is_backward_node(range)) nodes_.push_back(i);
     }
     for (auto* const list : {&calls_, &nodes_}) {
-        std::stable_sort(list->begin(), list->end(), [&](std::uint32_t a, std::uint32_t b) {
+        std::stable_sort(list->begin(), list->end(), [&](range_id a, range_id b) {
             const timeline_range& left = data.ranges[a];
             const timeline_range& right = data.ranges[b];
             return std::tie(left.thread, left.start_ns) < std::tie(right.thread, right.start_ns);
@@ -62,45 +62,45 @@ module_calls::module_calls(const timeline& data, std::size_t first_range, std::s
     }
     sweep(
         nodes_, &thread_entry::nodes,
-        [&](std::uint32_t node) {
+        [&](range_id node) {
             const timeline_range& range = data_.ranges[node];
             threads_[range.thread].latest_nodes.all.push_back({range.start_ns, node});
         },
-        [&](std::uint32_t node, std::uint32_t) {
+        [&](range_id node, range_id) {
             const timeline_range& range = data_.ranges[node];
             threads_[range.thread].latest_nodes.all.push_back({range.end_ns, node});
         });
     sweep(
         calls_, &thread_entry::calls,
-        [&](std::uint32_t call) {
+        [&](range_id call) {
             const timeline_range& range = data_.ranges[call];
             add_segment(call, first_sequence(range), range.start_ns, call);
         },
-        [&](std::uint32_t call, std::uint32_t around) {
+        [&](range_id call, range_id around) {
             const timeline_range& range = data_.ranges[call];
             if (!range.open_at_end) add_segment(call, range.sequence, range.end_ns, around);
         });
-    for (std::uint32_t thread = 0; thread < threads_.size(); ++thread) {
+    for (const thread_id thread : threads_.ids()) {
         if (!threads_[thread].segments.empty()) made_nodes_on_.push_back(thread);
     }
 }
 
 // Calls begin(range) and end(range, the one around it) in the order of time.
 template <typename TBegin, typename TEnd>
-void module_calls::sweep(const std::vector<std::uint32_t>& ranges, change_list thread_entry::*changes, TBegin begin,
+void module_calls::sweep(const std::vector<range_id>& ranges, change_list thread_entry::*changes, TBegin begin,
                          TEnd end) {
-    std::vector<std::uint32_t> open;
-    std::uint32_t thread = npos;
+    std::vector<range_id> open;
+    thread_id thread = npos;
     const auto end_until = [&](std::int64_t time_ns) {
         while (!open.empty() && data_.ranges[open.back()].end_ns <= time_ns) {
-            const std::uint32_t ended = open.back();
+            const range_id ended = open.back();
             open.pop_back();
-            const std::uint32_t around = open.empty() ? npos : open.back();
+            const range_id around = open.empty() ? npos : open.back();
             (threads_[thread].*changes).all.push_back({data_.ranges[ended].end_ns, around});
             end(ended, around);
         }
     };
-    for (const std::uint32_t index : ranges) {
+    for (const range_id index : ranges) {
         const timeline_range& range = data_.ranges[index];
         end_until(range.thread == thread ? range.start_ns : INT64_MAX);
         thread = range.thread;
@@ -117,7 +117,7 @@ void module_calls::sweep(const std::vector<std::uint32_t>& ranges, change_list t
 }
 
 // Something of `call` was recorded; from `sequence` on nodes are made in `now_in`.
-void module_calls::add_segment(std::uint32_t call, std::int64_t sequence, std::int64_t time_ns, std::uint32_t now_in) {
+void module_calls::add_segment(range_id call, std::int64_t sequence, std::int64_t time_ns, range_id now_in) {
     if (sequence < 0) return;
     const timeline_range& range = data_.ranges[call];
     std::vector<segment>& segments = threads_[range.thread].segments;
@@ -130,21 +130,21 @@ std::size_t module_calls::change_list::after(std::int64_t time_ns) const {
     latest = partition_point_near(all.size(), latest, [&](std::size_t at) { return all[at].time_ns <= time_ns; });
     return latest;
 }
-std::uint32_t module_calls::change_list::at(std::int64_t time_ns) const {
+range_id module_calls::change_list::at(std::int64_t time_ns) const {
     const std::size_t next = after(time_ns);
     return next == 0 ? npos : all[next - 1].range;
 }
-std::uint32_t module_calls::call_at(std::uint32_t thread, std::int64_t time_ns) const {
+range_id module_calls::call_at(thread_id thread, std::int64_t time_ns) const {
     return thread < threads_.size() ? threads_[thread].calls.at(time_ns) : npos;
 }
-std::uint32_t module_calls::node_at(std::uint32_t thread, std::int64_t time_ns) const {
+range_id module_calls::node_at(thread_id thread, std::int64_t time_ns) const {
     return thread < threads_.size() ? threads_[thread].nodes.at(time_ns) : npos;
 }
-std::uint32_t module_calls::latest_node_at(std::uint32_t thread, std::int64_t time_ns) const {
+range_id module_calls::latest_node_at(thread_id thread, std::int64_t time_ns) const {
     return thread < threads_.size() ? threads_[thread].latest_nodes.at(time_ns) : npos;
 }
 
-std::int64_t module_calls::next_change(std::uint32_t thread, std::int64_t time_ns) const {
+std::int64_t module_calls::next_change(thread_id thread, std::int64_t time_ns) const {
     std::int64_t out = INT64_MAX;
     if (thread >= threads_.size()) return out;
     for (const auto* const changes : {&threads_[thread].calls, &threads_[thread].nodes}) {
@@ -162,7 +162,7 @@ bool module_calls::is_backward_node(const timeline_range& range) const {
     const std::string_view name = data_.name(range.name);
     if (name.starts_with(own_namespace)) return true;  // those without a number as well
     if (range.sequence < 0 || name.find("::") != std::string_view::npos) return false;
-    const std::uint32_t phase = phase_around(data_, range);
+    const range_id phase = phase_around(data_, range);
     if (phase != npos) return is_backward(data_, data_.ranges[phase]);
     if (threads_[range.thread].has_phases) return false;
     // Where operators were recorded, so was the engine's range around each node.
@@ -173,16 +173,16 @@ bool module_calls::is_of_engine(const timeline_range& range) const {
     return range.is_operator && data_.name(range.name).starts_with(engine_prefix);
 }
 
-std::uint32_t module_calls::node_of_launch(const timeline_api_call& call) const {
-    const std::uint32_t open = node_at(call.thread, call.start_ns);
-    std::uint32_t at = call.torch_open;
+range_id module_calls::node_of_launch(const timeline_api_call& call) const {
+    const range_id open = node_at(call.thread, call.start_ns);
+    torch_node_id at = call.torch_open;
     while (at != npos && !is_of_engine(data_.ranges[data_.torch_nodes[at].range])) at = data_.torch_nodes[at].below;
     if (at == npos) return open;
-    const std::uint32_t engine = data_.torch_nodes[at].range;
+    const range_id engine = data_.torch_nodes[at].range;
     const change_list& nodes = threads_[call.thread].nodes;
     const std::size_t next = nodes.after(call.start_ns);
-    for (const std::uint32_t node :
-         {open, latest_node_at(call.thread, call.start_ns), next == nodes.all.size() ? npos : nodes.all[next].range}) {
+    for (const range_id node : {open, latest_node_at(call.thread, call.start_ns),
+                                next == nodes.all.size() ? range_id() : nodes.all[next].range}) {
         const bool is_within =
             node != npos && node > engine && data_.ranges[node].start_ns < data_.ranges[engine].end_ns;
         if (is_within) return node;
@@ -195,7 +195,7 @@ bool module_calls::may_be_made_by_engine(const timeline_range& node) const {
     return node.start_ns >= graph_made_ns_ && !threads_[node.thread].goes_backward;
 }
 
-maker_of_node module_calls::maker_of(std::uint32_t node) const {
+maker_of_node module_calls::maker_of(range_id node) const {
     const timeline_range& range = data_.ranges[node];
     if (range.sequence < 0) {
         const bool adds_up = data_.name(range.name) == "torch::autograd::AccumulateGrad";
@@ -203,11 +203,11 @@ maker_of_node module_calls::maker_of(std::uint32_t node) const {
     }
     // Numbers are a thread's own. What a node recomputes with gradients, and goes backward through, is made in it.
     const auto outer = around_.find(node);
-    for (std::uint32_t in_node = outer == around_.end() ? npos : outer->second;; in_node = npos) {
+    for (range_id in_node = outer == around_.end() ? npos : outer->second;; in_node = npos) {
         if (in_node == npos && may_be_made_by_engine(range)) return {};
         maker_of_node found;
         bool found_maker = false;  // on a thread that has made nodes in modules' calls
-        for (const std::uint32_t thread : made_nodes_on_) {
+        for (const thread_id thread : made_nodes_on_) {
             const std::vector<segment>& segments = threads_[thread].segments;
             const auto next =
                 std::upper_bound(segments.begin(), segments.end(), range.sequence,

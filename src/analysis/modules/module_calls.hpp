@@ -23,7 +23,7 @@ enum class made_in : std::uint8_t {
 };
 struct maker_of_node {
     made_in where = made_in::unknown;
-    std::uint32_t call = npos;  // a range; of `module`
+    range_id call = npos;  // a range; of `module`
 };
 
 class module_calls {
@@ -36,21 +36,21 @@ public:
     bool has_phases() const noexcept {
         return std::any_of(threads_.begin(), threads_.end(), [](const auto& thread) { return thread.has_phases; });
     }
-    const std::vector<std::uint32_t>& calls() const noexcept { return calls_; }  // ranges; by thread, then by start
-    const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }  // backward nodes, likewise
+    const std::vector<range_id>& calls() const noexcept { return calls_; }  // ranges; by thread, then by start
+    const std::vector<range_id>& nodes() const noexcept { return nodes_; }  // backward nodes, likewise
     // The innermost call, or node, that is open at that time, as a range; npos if there is none.
-    std::uint32_t call_at(std::uint32_t thread, std::int64_t time_ns) const;
-    std::uint32_t node_at(std::uint32_t thread, std::int64_t time_ns) const;
+    range_id call_at(thread_id thread, std::int64_t time_ns) const;
+    range_id node_at(thread_id thread, std::int64_t time_ns) const;
     // The same, or without one the node that ended last: the engine handles a node's gradients after the node.
-    std::uint32_t latest_node_at(std::uint32_t thread, std::int64_t time_ns) const;
+    range_id latest_node_at(thread_id thread, std::int64_t time_ns) const;
     // The node that is open at a launch, or for which the engine does what is before and after it in its range.
-    std::uint32_t node_of_launch(const timeline_api_call& call) const;
+    range_id node_of_launch(const timeline_api_call& call) const;
     // When the innermost call or node of a thread changes next; INT64_MAX: never again.
-    std::int64_t next_change(std::uint32_t thread, std::int64_t time_ns) const;
+    std::int64_t next_change(thread_id thread, std::int64_t time_ns) const;
     // REQUIRES: one of nodes().
-    maker_of_node maker_of(std::uint32_t node) const;
+    maker_of_node maker_of(range_id node) const;
     // Its time on the host without that of calls (of nodes) within it.
-    std::int64_t self_ns(std::uint32_t range) const {
+    std::int64_t self_ns(range_id range) const {
         const auto within = within_ns_.find(range);
         const std::int64_t duration_ns = data_.ranges[range].end_ns - data_.ranges[range].start_ns;
         return duration_ns - (within == within_ns_.end() ? 0 : within->second);
@@ -60,7 +60,7 @@ private:
     // From then on this is the innermost range.
     struct change {
         std::int64_t time_ns = 0;
-        std::uint32_t range = npos;
+        range_id range = npos;
     };
     // The changes of a thread, in order of time. Questions mostly come in order of time, too.
     struct change_list {
@@ -68,14 +68,14 @@ private:
         mutable std::size_t latest = 0;  // where the latest search ended
 
         std::size_t after(std::int64_t time_ns) const;  // index of the first one
-        std::uint32_t at(std::int64_t time_ns) const;
+        range_id at(std::int64_t time_ns) const;
     };
     // Nodes from this number on were made in this call, until the next segment.
     struct segment {
         std::int64_t sequence = 0;
         std::int64_t time_ns = 0;
-        std::uint32_t call = npos;
-        std::uint32_t in_node = npos;  // the backward node that the call is in: it recomputes
+        range_id call = npos;
+        range_id in_node = npos;  // the backward node that the call is in: it recomputes
     };
     struct thread_entry {
         change_list calls;
@@ -89,18 +89,18 @@ private:
     bool is_backward_node(const timeline_range& range) const;
     bool may_be_made_by_engine(const timeline_range& node) const;
     template <typename TBegin, typename TEnd>
-    void sweep(const std::vector<std::uint32_t>& ranges, change_list thread_entry::*changes, TBegin begin, TEnd end);
-    void add_segment(std::uint32_t call, std::int64_t sequence, std::int64_t time_ns, std::uint32_t now_in);
+    void sweep(const std::vector<range_id>& ranges, change_list thread_entry::*changes, TBegin begin, TEnd end);
+    void add_segment(range_id call, std::int64_t sequence, std::int64_t time_ns, range_id now_in);
 
     const timeline& data_;
-    std::vector<thread_entry> threads_;
+    row_values<thread_id, thread_entry> threads_;
     std::int64_t graph_made_ns_ = INT64_MAX;  // the end of the first backward that made a graph
     bool has_engine_ = false;                 // the engine's ranges around nodes were recorded
-    std::vector<std::uint32_t> calls_;
-    std::vector<std::uint32_t> nodes_;
-    std::vector<std::uint32_t> made_nodes_on_;                   // threads with segments
-    std::unordered_map<std::uint32_t, std::int64_t> within_ns_;  // range → the time of those of its kind in it
-    std::unordered_map<std::uint32_t, std::uint32_t> around_;    // range → the one of its kind around it
+    std::vector<range_id> calls_;
+    std::vector<range_id> nodes_;
+    std::vector<thread_id> made_nodes_on_;                  // threads with segments
+    std::unordered_map<range_id, std::int64_t> within_ns_;  // range → the time of those of its kind in it
+    std::unordered_map<range_id, range_id> around_;         // range → the one of its kind around it
 };
 
 }  // namespace prof

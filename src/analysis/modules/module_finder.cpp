@@ -63,20 +63,20 @@ void module_finder::look_at(std::size_t first_range, std::size_t end_range) {
     makers_ = {};
 }
 
-module_phase module_finder::phase_of(std::uint32_t op) const {
+module_phase module_finder::phase_of(op_id op) const {
     module_phase innermost;
-    const auto visit = [&](std::uint32_t index) {
+    const auto visit = [&](range_id index) {
         if (innermost.range != npos || !is_phase(data_, data_.ranges[index])) return;
         if (const auto work = module_work_of(data_.name(data_.ranges[index].name))) innermost = {*work, index};
     };
-    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { visit(att_.replayed[replayed].range); });
+    for_each_replayed_range(att_, op, [&](replayed_id replayed) { visit(att_.replayed[replayed].range); });
     for_each_open_range(data_, att_, op, visit);
     return innermost;
 }
 
-maker_of_node module_finder::of_op(std::uint32_t index, const module_phase& phase) {
+maker_of_node module_finder::of_op(op_id index, const module_phase& phase) {
     const gpu_op& op = data_.ops[index];
-    std::uint32_t thread = data_.api_calls[op.launch].thread;
+    thread_id thread = data_.api_calls[op.launch].thread;
     std::int64_t time_ns = data_.api_calls[op.launch].start_ns;
     if (op.graph_node == graph_capture_unseen) return {};
     if (op.graph_node != npos) {
@@ -87,22 +87,22 @@ maker_of_node module_finder::of_op(std::uint32_t index, const module_phase& phas
         time_ns = node.created_ns;
     }
     if (phase.work != module_work::backward) {
-        const std::uint32_t call = calls_->call_at(thread, time_ns);
+        const range_id call = calls_->call_at(thread, time_ns);
         return {call == npos ? made_in::no_module : made_in::module, call};
     }
-    const std::uint32_t node = calls_->latest_node_at(thread, time_ns);
+    const range_id node = calls_->latest_node_at(thread, time_ns);
     const bool is_known = node != npos && data_.ranges[node].start_ns >= data_.ranges[phase.range].start_ns;
     return is_known ? maker_of(node) : maker_of_node{};
 }
 
-maker_of_node module_finder::maker_of_op(std::uint32_t index) {
+maker_of_node module_finder::maker_of_op(op_id index) {
     const gpu_op& op = data_.ops[index];
     if (op.launch == npos || calls_->empty()) return {made_in::no_module, npos};
     const module_phase phase = phase_of(index);
     return phase.range != npos || op.graph_node != npos ? of_op(index, phase) : of_launch(index).made;
 }
 
-std::optional<module_scopes> module_finder::scopes_of_op(std::uint32_t op) const {
+std::optional<module_scopes> module_finder::scopes_of_op(op_id op) const {
     if (op >= xla_.ops.size()) return {};
     const xla_operations::entry& of = xla_.ops[op];
     const auto work = work_of_operation(of);
@@ -110,33 +110,33 @@ std::optional<module_scopes> module_finder::scopes_of_op(std::uint32_t op) const
     return module_scopes{*work, of.path};
 }
 
-bool module_finder::is_in_no_phase(std::uint32_t op) const {
+bool module_finder::is_in_no_phase(op_id op) const {
     return op < xla_.ops.size() && xla_.ops[op].computes_gradients && xla_.ops[op].phase == xla_phase::none;
 }
 
-maker_of_node module_finder::maker_of(std::uint32_t node) {
+maker_of_node module_finder::maker_of(range_id node) {
     known_maker& known = makers_[node % makers_.size()];
     if (known.node != node) known = {node, calls_->maker_of(node)};
     return known.made;
 }
 
-bool module_finder::is_in_node(std::uint32_t call, std::uint32_t node) const {
+bool module_finder::is_in_node(range_id call, range_id node) const {
     return node != npos && (call == npos || data_.ranges[call].start_ns < data_.ranges[node].start_ns);
 }
 
-maker_of_node module_finder::innermost(std::uint32_t call, std::uint32_t node) {
+maker_of_node module_finder::innermost(range_id call, range_id node) {
     if (is_in_node(call, node)) return maker_of(node);
     return {call == npos ? made_in::no_module : made_in::module, call};
 }
 
-maker_of_node module_finder::at(std::uint32_t thread, std::int64_t time_ns) {
+maker_of_node module_finder::at(thread_id thread, std::int64_t time_ns) {
     return innermost(calls_->call_at(thread, time_ns), calls_->node_at(thread, time_ns));
 }
 
-module_of_launch module_finder::of_launch(std::uint32_t op) {
+module_of_launch module_finder::of_launch(op_id op) {
     const timeline_api_call& launch = data_.api_calls[data_.ops[op].launch];
-    const std::uint32_t call = calls_->call_at(launch.thread, launch.start_ns);
-    const std::uint32_t node = calls_->node_of_launch(launch);
+    const range_id call = calls_->call_at(launch.thread, launch.start_ns);
+    const range_id node = calls_->node_of_launch(launch);
     module_of_launch out{.work = {},
                          .made = data_.ops[op].graph_node == npos ? innermost(call, node) : maker_of_node{}};
     if (is_in_node(call, node)) {

@@ -27,7 +27,7 @@ inline constexpr std::string_view unknown_module_text = "(not known)";
 // A phase that modules work in; `range`: npos without one.
 struct module_phase {
     module_work work = module_work::forward;
-    std::uint32_t range = npos;
+    range_id range = npos;
 };
 
 // The scopes of an operation of XLA's.
@@ -63,25 +63,25 @@ public:
     }
 
     // The innermost phase around an operation that modules work in; forward where there is none, as on other threads.
-    module_phase phase_of(std::uint32_t op) const;
+    module_phase phase_of(op_id op) const;
     // REQUIRES: the operation's launch is known, and `phase` is its own.
-    maker_of_node of_op(std::uint32_t op, const module_phase& phase);
+    maker_of_node of_op(op_id op, const module_phase& phase);
     // Where no phases were recorded, as in traces of torch.profiler. REQUIRES: the operation's launch is known.
-    module_of_launch of_launch(std::uint32_t op);
+    module_of_launch of_launch(op_id op);
     // By whichever of the two is known. Outside modules if its launch is not known.
-    maker_of_node maker_of_op(std::uint32_t op);
+    maker_of_node maker_of_op(op_id op);
     // Of a JAX program. A function without any scope, as one operation that is called by itself, has no modules.
-    std::optional<module_scopes> scopes_of_op(std::uint32_t op) const;
+    std::optional<module_scopes> scopes_of_op(op_id op) const;
     // Whether it is of a function that computes gradients, and in no phase of it, or in several.
-    bool is_in_no_phase(std::uint32_t op) const;
+    bool is_in_no_phase(op_id op) const;
     // As module_calls::maker_of.
-    maker_of_node maker_of(std::uint32_t node);
+    maker_of_node maker_of(range_id node);
     // On the host: of the innermost call of a module, or of the backward node that is executed.
-    maker_of_node at(std::uint32_t thread, std::int64_t time_ns);
+    maker_of_node at(thread_id thread, std::int64_t time_ns);
 
 private:
-    bool is_in_node(std::uint32_t call, std::uint32_t node) const;
-    maker_of_node innermost(std::uint32_t call, std::uint32_t node);
+    bool is_in_node(range_id call, range_id node) const;
+    maker_of_node innermost(range_id call, range_id node);
 
     const timeline& data_;
     const attribution& att_;
@@ -90,7 +90,7 @@ private:
     xla_operations xla_;
     std::vector<bool> has_scopes_;  // by path: its function has operations with scopes
     struct known_maker {
-        std::uint32_t node = npos;
+        range_id node = npos;
         maker_of_node made{};
     };
     std::array<known_maker, 256> makers_{};  // of the nodes that were asked for last

@@ -27,12 +27,12 @@ public:
     // From now on only what is called from `from_ns` until before `to_ns` is known.
     void look_at(std::int64_t from_ns, std::int64_t to_ns);
     // Texts stay where they are; one module has one.
-    const std::string& of_op(std::uint32_t op);
-    const std::string& at(std::uint32_t thread, std::int64_t time_ns);
+    const std::string& of_op(op_id op);
+    const std::string& at(thread_id thread, std::int64_t time_ns);
 
     // Calls visit(start_ns, end_ns, module) for [from_ns, to_ns) of the thread, in order of time.
     template <typename TVisit>
-    void for_each(std::uint32_t thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) {
+    void for_each(thread_id thread, std::int64_t from_ns, std::int64_t to_ns, TVisit&& visit) {
         while (from_ns < to_ns) {
             std::int64_t until_ns = std::min(to_ns, finder_.calls().next_change(thread, from_ns));
             if (until_ns <= from_ns) until_ns = to_ns;  // damaged times
@@ -50,7 +50,7 @@ private:
     const std::string outside_;
     const std::string accumulation_{accumulation_text};
     const std::string unknown_{unknown_module_text};
-    std::unordered_map<std::uint32_t, std::string> texts_;  // by the name of a call's range
+    std::unordered_map<name_id, std::string> texts_;  // by the name of a call's range
 };
 
 }  // namespace prof

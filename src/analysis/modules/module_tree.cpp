@@ -46,7 +46,7 @@ void add_times(module_times& to, const module_times& what) {
     }
 }
 
-std::uint32_t module_tree::node_of(std::string_view name) {
+module_node_id module_tree::node_of(std::string_view name) {
     const auto [known, is_new] = by_name_.try_emplace(std::string(name), 0);
     if (is_new) {
         const auto [path, class_name] = path_and_class(name);
@@ -56,14 +56,14 @@ std::uint32_t module_tree::node_of(std::string_view name) {
     return known->second;
 }
 
-std::uint32_t module_tree::node_of_scopes(std::string_view path) { return node_at(path, separator_of(path, '/')); }
+module_node_id module_tree::node_of_scopes(std::string_view path) { return node_at(path, separator_of(path, '/')); }
 
-std::uint32_t module_tree::node_at(std::string_view path, char separator) {
+module_node_id module_tree::node_at(std::string_view path, char separator) {
     const auto [known, is_new] = by_path_.try_emplace(std::string(path), 0);
     if (!is_new) return known->second;
     const std::size_t end = path.starts_with('(') ? std::string_view::npos : path.rfind(separator);
-    const std::uint32_t parent = end == std::string_view::npos ? npos : node_at(path.substr(0, end), separator);
-    const auto node = static_cast<std::uint32_t>(nodes_.size());
+    const module_node_id parent = end == std::string_view::npos ? npos : node_at(path.substr(0, end), separator);
+    const module_node_id node = nodes_.end_id();
     nodes_.push_back({.part = std::string(path.substr(end == std::string_view::npos ? 0 : end + 1)),
                       .path = std::string(path),
                       .class_name = {},
@@ -78,9 +78,9 @@ std::uint32_t module_tree::node_at(std::string_view path, char separator) {
 }
 
 // Several modules, numbered and of one class.
-bool module_tree::holds_alike(std::uint32_t node) const {
-    const std::vector<std::uint32_t>& children = nodes_[node].children;
-    return children.size() > 1 && std::all_of(children.begin(), children.end(), [&](std::uint32_t child) {
+bool module_tree::holds_alike(module_node_id node) const {
+    const std::vector<module_node_id>& children = nodes_[node].children;
+    return children.size() > 1 && std::all_of(children.begin(), children.end(), [&](module_node_id child) {
                return is_number(nodes_[child].part) && nodes_[child].class_name == nodes_[children.front()].class_name;
            });
 }
@@ -89,18 +89,18 @@ bool module_tree::holds_alike(std::uint32_t node) const {
 // their children.
 void module_tree::fold() {
     struct alike {
-        std::vector<std::uint32_t> nodes;
+        std::vector<module_node_id> nodes;
         bool differ = false;  // in their numbers
     };
     folded_.clear();
     for (const module_node& node : nodes_) folded_.push_back({node.part, node.path});
-    std::vector<std::uint32_t> level = roots_;
-    for (std::vector<std::uint32_t> below; !level.empty(); level.swap(below)) {
+    std::vector<module_node_id> level = roots_;
+    for (std::vector<module_node_id> below; !level.empty(); level.swap(below)) {
         below.clear();
         std::map<std::tuple<std::string_view, std::string, std::string_view>, alike> groups;
-        for (const std::uint32_t list : level) {
+        for (const module_node_id list : level) {
             const bool is_folded = holds_alike(list);
-            for (const std::uint32_t child : nodes_[list].children) {
+            for (const module_node_id child : nodes_[list].children) {
                 const module_node& at = nodes_[child];
                 below.push_back(child);
                 if (is_folded) folded_[child].part = "*";
@@ -113,9 +113,9 @@ void module_tree::fold() {
         }
         for (const auto& [key, group] : groups) {
             if (!group.differ) continue;
-            for (const std::uint32_t node : group.nodes) folded_[node].part = std::get<1>(key) + '*';
+            for (const module_node_id node : group.nodes) folded_[node].part = std::get<1>(key) + '*';
         }
-        for (const std::uint32_t node : below) {
+        for (const module_node_id node : below) {
             folded_[node].path = folded_[parents_[node]].path + nodes_[node].separator + folded_[node].part;
         }
     }
@@ -123,7 +123,8 @@ void module_tree::fold() {
 
 // Children stand after their parents.
 void module_tree::add_up() {
-    for (std::size_t i = nodes_.size(); i-- > 0;) {
+    for (std::size_t number = nodes_.size(); number-- > 0;) {
+        const module_node_id i(number);
         add_times(nodes_[i].total, nodes_[i].self);
         if (parents_[i] != npos) add_times(nodes_[parents_[i]].total, nodes_[i].total);
     }

@@ -21,16 +21,16 @@ public:
 
     bool is_recorded() const { return finder_.is_recorded(); }
     void run(module_times& phases) {
-        for (const std::uint32_t call : finder_.calls().calls()) {
+        for (const range_id call : finder_.calls().calls()) {
             if (has_range(call)) add_call(call);
         }
-        for (const std::uint32_t node : finder_.calls().nodes()) {
+        for (const range_id node : finder_.calls().nodes()) {
             if (has_range(node)) add_node(node);
         }
-        for (std::uint32_t i = 0; i < data_.ops.size() && !finder_.calls().empty(); ++i) {
+        for (op_id i{0}; i < data_.ops.size() && !finder_.calls().empty(); ++i) {
             if (has_op(i)) add_op(i, phases);
         }
-        for (std::uint32_t i = 0; i < data_.ops.size() && !finder_.paths().empty(); ++i) {
+        for (op_id i{0}; i < data_.ops.size() && !finder_.paths().empty(); ++i) {
             if (has_op(i)) add_xla_op(i, phases);
         }
         tree.add_up();
@@ -44,10 +44,10 @@ public:
     std::int64_t in_no_phase_ns = 0;
 
 private:
-    bool has_range(std::uint32_t range) const { return kept_ == nullptr || kept_->ranges[range] != 0; }
-    bool has_op(std::size_t op) const { return kept_ == nullptr || kept_->ops[op] != 0; }
+    bool has_range(range_id range) const { return kept_ == nullptr || kept_->ranges[range] != 0; }
+    bool has_op(op_id op) const { return kept_ == nullptr || kept_->ops[op] != 0; }
 
-    std::uint32_t tree_node_of(const maker_of_node& made) {
+    module_node_id tree_node_of(const maker_of_node& made) {
         switch (made.where) {
             case made_in::module:
                 return tree.node_of(data_.name(data_.ranges[made.call].name));
@@ -62,43 +62,43 @@ private:
     }
 
     // The innermost phase around a call that modules work in; forward where there is none, as on other threads.
-    module_work work_around(std::uint32_t range) const {
+    module_work work_around(range_id range) const {
         const timeline_range& call = data_.ranges[range];
         if (!has_phases_ && finder_.calls().node_at(call.thread, call.start_ns) != npos) return module_work::recompute;
-        for (std::uint32_t i = data_.ranges[range].parent; i != npos; i = data_.ranges[i].parent) {
+        for (range_id i = data_.ranges[range].parent; i != npos; i = data_.ranges[i].parent) {
             if (!is_phase(data_, data_.ranges[i])) continue;
             if (const auto work = module_work_of(data_.name(data_.ranges[i].name))) return *work;
         }
         return module_work::forward;
     }
 
-    void add_call(std::uint32_t call) {
+    void add_call(range_id call) {
         module_node& node = tree.at(tree_node_of({made_in::module, call}));
         node.calls += 1;
         node.self[static_cast<std::size_t>(work_around(call))].host_ns += finder_.calls().self_ns(call);
     }
-    void add_node(std::uint32_t node) {
+    void add_node(range_id node) {
         module_node& of = tree.at(tree_node_of(finder_.maker_of(node)));
         of.self[static_cast<std::size_t>(module_work::backward)].host_ns += finder_.calls().self_ns(node);
     }
 
-    void add_op(std::uint32_t index, module_times& phases) {
+    void add_op(op_id index, module_times& phases) {
         if (!has_phases_) return add_launched(index, phases);
         const module_phase phase = finder_.phase_of(index);
         if (phase.range == npos || data_.ops[index].launch == npos) return;
         add_time(index, phase.work, tree_node_of(finder_.of_op(index, phase)), phases);
     }
-    void add_launched(std::uint32_t index, module_times& phases) {
+    void add_launched(op_id index, module_times& phases) {
         if (data_.ops[index].launch == npos) return;
         const module_of_launch of = finder_.of_launch(index);
         if (of.work) add_time(index, *of.work, tree_node_of(of.made), phases);
     }
-    void add_xla_op(std::uint32_t index, module_times& phases) {
+    void add_xla_op(op_id index, module_times& phases) {
         const std::optional<module_scopes> scopes = finder_.scopes_of_op(index);
         if (finder_.is_in_no_phase(index)) in_no_phase_ns += data_.ops[index].end_ns - data_.ops[index].start_ns;
         if (scopes) add_time(index, scopes->work, tree.node_of_scopes(finder_.paths()[scopes->path]), phases);
     }
-    void add_time(std::uint32_t op, module_work work, std::uint32_t node, module_times& phases) {
+    void add_time(op_id op, module_work work, module_node_id node, module_times& phases) {
         const auto at = static_cast<std::size_t>(work);
         for (module_time* const time : {&tree.at(node).self[at], &phases[at]}) {
             time->gpu_ns += data_.ops[op].end_ns - data_.ops[op].start_ns;
@@ -122,23 +122,23 @@ public:
         : tree_(tree), fold_(fold), out_(out) {}
 
     void write_roots() {
-        std::vector<std::uint32_t> roots = tree_.roots();
+        std::vector<module_node_id> roots = tree_.roots();
         std::stable_partition(roots.begin(), roots.end(),
-                              [&](std::uint32_t root) { return !tree_.at(root).path.starts_with('('); });
-        for (const std::uint32_t root : roots) write({.nodes = {root}, .name = tree_.at(root).part}, npos, {});
+                              [&](module_node_id root) { return !tree_.at(root).path.starts_with('('); });
+        for (const module_node_id root : roots) write({.nodes = {root}, .name = tree_.at(root).part}, npos, {});
     }
 
 private:
     struct group {
-        std::vector<std::uint32_t> nodes;  // alike
+        std::vector<module_node_id> nodes;  // alike
         std::string name;
     };
 
-    std::vector<group> children_of(const std::vector<std::uint32_t>& nodes) {
+    std::vector<group> children_of(const std::vector<module_node_id>& nodes) {
         std::vector<group> out;
         std::map<std::pair<std::string, std::string>, std::size_t> known;
-        for (const std::uint32_t node : nodes) {
-            for (const std::uint32_t child : tree_.at(node).children) {
+        for (const module_node_id node : nodes) {
+            for (const module_node_id child : tree_.at(node).children) {
                 const module_node& at = tree_.at(child);
                 const std::string name = fold_ ? tree_.folded_part(child) : at.part;
                 const auto [found, is_new] = known.try_emplace({name, at.class_name}, out.size());
@@ -168,7 +168,7 @@ private:
                         .calls = calls(of),
                         .total = {},
                         .self = {}});
-        for (const std::uint32_t node : of.nodes) {
+        for (const module_node_id node : of.nodes) {
             add_times(out_[row].total, tree_.at(node).total);
             add_times(out_[row].self, tree_.at(node).self);
         }
@@ -178,20 +178,20 @@ private:
 
     // It was never called, and has no time of its own.
     bool is_list(const group& of) {
-        return calls(of) == 0 && std::all_of(of.nodes.begin(), of.nodes.end(), [&](std::uint32_t node) {
+        return calls(of) == 0 && std::all_of(of.nodes.begin(), of.nodes.end(), [&](module_node_id node) {
                    return cost(tree_.at(node).self) == std::pair<std::int64_t, std::int64_t>(0, 0);
                });
     }
     std::uint64_t calls(const group& of) {
         std::uint64_t sum = 0;
-        for (const std::uint32_t node : of.nodes) sum += tree_.at(node).calls;
+        for (const module_node_id node : of.nodes) sum += tree_.at(node).calls;
         return sum;
     }
-    std::string slowest(const std::vector<std::uint32_t>& nodes) {
+    std::string slowest(const std::vector<module_node_id>& nodes) {
         return tree_
             .at(*std::max_element(
                 nodes.begin(), nodes.end(),
-                [&](std::uint32_t a, std::uint32_t b) { return cost(tree_.at(a).total) < cost(tree_.at(b).total); }))
+                [&](module_node_id a, module_node_id b) { return cost(tree_.at(a).total) < cost(tree_.at(b).total); }))
             .path;
     }
 

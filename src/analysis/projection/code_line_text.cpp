@@ -58,7 +58,7 @@ std::string line_text(const timeline& data, const code_line& line) {
     return fmt::format("{}:{}", file, line.line);
 }
 
-std::string code_text(const timeline& data, std::uint32_t stack, const code_line& line) {
+std::string code_text(const timeline& data, stack_id stack, const code_line& line) {
     std::string out{function_of(data, line)};
     const std::span<const code_line> lines = lines_of(data, stack);
     const auto at = std::find(lines.begin(), lines.end(), line);
@@ -68,7 +68,7 @@ std::string code_text(const timeline& data, std::uint32_t stack, const code_line
     return out;
 }
 
-std::string stack_text(const timeline& data, std::uint32_t stack) {
+std::string stack_text(const timeline& data, stack_id stack) {
     std::string out;
     const std::span<const code_line> lines = lines_of(data, stack);
     std::uint32_t next = data.code_stacks[stack].depth;

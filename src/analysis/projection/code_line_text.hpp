@@ -21,8 +21,8 @@ std::string_view short_file(const timeline& data, std::string_view file) noexcep
 std::string line_text(const timeline& data, const code_line& line);
 // What the line was doing, as far as the stack shows: "train", or "train → Tensor.item" with the function that it had
 // called. `line`: a frame of the stack.
-std::string code_text(const timeline& data, std::uint32_t stack, const code_line& line);
+std::string code_text(const timeline& data, stack_id stack, const code_line& line);
 // The whole stack, the outermost frame first: "train.py:57 train → torch/_tensor.py:40 item".
-std::string stack_text(const timeline& data, std::uint32_t stack);
+std::string stack_text(const timeline& data, stack_id stack);
 
 }  // namespace prof

@@ -134,17 +134,18 @@ collective_calls::collective_calls(const timeline& data) : data_(&data) {
     }
 }
 
+// The innermost one counts: an operator that prepares the data for a collective stands in it.
+template <typename TNode>
+bool collective_calls::is_in(const row_table<TNode>& nodes, row_index<TNode> node) const {
+    if (node == npos || nodes[node].range == npos) return false;
+    const timeline_range& range = data_->ranges[nodes[node].range];
+    return domains_.contains(range.domain) || (range.domain == 0 && names_.contains(range.name));
+}
+
 bool collective_calls::launched(const gpu_op& op) const {
     if ((names_.empty() && domains_.empty()) || op.launch == npos) return false;
     const timeline_api_call& call = data_->api_calls[op.launch];
     return is_in(data_->open_nodes, call.open) || is_in(data_->torch_nodes, call.torch_open);
-}
-
-// The innermost one counts: an operator that prepares the data for a collective stands in it.
-bool collective_calls::is_in(const std::vector<open_node>& nodes, std::uint32_t node) const {
-    if (node == npos || nodes[node].range == npos) return false;
-    const timeline_range& range = data_->ranges[nodes[node].range];
-    return domains_.contains(range.domain) || (range.domain == 0 && names_.contains(range.name));
 }
 
 bool is_between_gpus(const transfer_record& transfer) noexcept {

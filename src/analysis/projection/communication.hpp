@@ -36,10 +36,11 @@ public:
     bool launched(const gpu_op& op) const;
 
 private:
-    bool is_in(const std::vector<open_node>& nodes, std::uint32_t node) const;
+    template <typename TNode>
+    bool is_in(const row_table<TNode>& nodes, row_index<TNode> node) const;
 
     const timeline* data_;
-    std::unordered_set<std::uint32_t> names_;    // of PyTorch's operators
+    std::unordered_set<name_id> names_;          // of PyTorch's operators
     std::unordered_set<std::uint16_t> domains_;  // of libraries
 };
 

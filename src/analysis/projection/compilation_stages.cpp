@@ -35,12 +35,12 @@ std::optional<compilation_stage> read_compilation_stage(const timeline& data, co
     return {};
 }
 
-std::vector<std::uint32_t> compilation_stages(const timeline& data) {
-    std::vector<std::uint32_t> out;
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+row_values<range_id, range_id> compilation_stages(const timeline& data) {
+    row_values<range_id, range_id> out;
+    for (const range_id i : data.ranges.ids()) {
         const timeline_range& range = data.ranges[i];
         if (range.style != range_style::push_pop || !range.takes_part()) continue;
-        std::uint32_t stage = npos;
+        range_id stage = npos;
         if (!out.empty() && range.parent < i) stage = out[range.parent];  // parents precede their children
         if (stage == npos && read_compilation_stage(data, range)) stage = i;
         if (stage == npos) continue;

@@ -24,6 +24,6 @@ struct compilation_stage {
 std::optional<compilation_stage> read_compilation_stage(const timeline& data, const timeline_range& range);
 
 // By range: the stage that it is, or lies in on its thread; npos: none. Empty if there is no stage.
-std::vector<std::uint32_t> compilation_stages(const timeline& data);
+row_values<range_id, range_id> compilation_stages(const timeline& data);
 
 }  // namespace prof

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "timeline/row_ids.hpp"
+
 namespace prof {
 
 class merged_names {
 public:
     // Constant time, but for a search among at most `most` names. REQUIRES: the calls for one thread are consecutive.
-    void add(std::uint32_t name, std::uint32_t thread) {
+    void add(name_id name, thread_id thread) {
         if (is_counter_) return;
         const auto known =
             std::find_if(entries_.begin(), entries_.end(), [&](const entry& of) { return of.name == name; });
@@ -57,8 +59,8 @@ private:
     static constexpr std::size_t most = 64;
 
     struct entry {
-        std::uint32_t name = 0;
-        std::uint32_t thread = 0;     // of the latest instance
+        name_id name{};
+        thread_id thread;             // of the latest instance
         std::uint64_t on_thread = 0;  // instances on that thread
         std::uint64_t instances = 0;  // on the thread that has most
     };

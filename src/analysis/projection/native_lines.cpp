@@ -16,7 +16,7 @@
 namespace prof {
 namespace {
 
-using address_key = std::pair<std::uint32_t, std::uint32_t>;  // name and line of the frame
+using address_key = std::pair<name_id, std::uint32_t>;  // name and line of the frame
 
 bool contains(std::string_view text, std::string_view part) noexcept {
     return text.find(part) != std::string_view::npos;
@@ -108,16 +108,16 @@ private:
         stack = {first, static_cast<std::uint32_t>(lines.size()) - first, stack.depth + more};
     }
 
-    std::uint32_t name_of(std::string_view function, const std::string& file) {
+    name_id name_of(std::string_view function, const std::string& file) {
         const auto [found, is_new] = names_.try_emplace(std::string(function) + "\n" + file, next_id_);
-        if (is_new) data_.name_table[next_id_++] = found->first;
+        if (is_new) data_.name_table[name_id(next_id_++)] = found->first;
         return found->second;
     }
 
     timeline& data_;
     std::uint32_t next_id_ = 1;
     std::map<address_key, std::vector<code_place>> places_;
-    std::map<std::string, std::uint32_t> names_;
+    std::map<std::string, name_id> names_;
 };
 
 }  // namespace

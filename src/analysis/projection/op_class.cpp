@@ -20,11 +20,11 @@ std::string_view to_string(op_class value) noexcept {
 op_classifier::op_classifier(const timeline& data) : data_(&data), collectives_(data) {
     by_detail_.reserve(data.kernels.size());
     const communication_patterns patterns(data.property(std::string(communication_property)));
-    std::unordered_map<std::uint32_t, op_class> by_name;
+    std::unordered_map<name_id, op_class> by_name;
     for (const kernel_record& kernel : data.kernels) {
-        const auto [found, is_new] = by_name.try_emplace(kernel.name, op_class::compute);
+        const auto [found, is_new] = by_name.try_emplace(name_id(kernel.name), op_class::compute);
         if (is_new) {
-            const std::string_view symbol = data.name(kernel.name);
+            const std::string_view symbol = data.name(found->first);
             if (is_communication_kernel(symbol) || patterns.matches(symbol)) found->second = op_class::communication;
         }
         by_detail_.push_back(found->second);

@@ -34,7 +34,7 @@ public:
     launched_work(const timeline& data, std::uint32_t process)
         : data_(data), process_(process), leaves_(data.api_calls.size() / leaf_calls + 1) {
         tree_.resize(2 * leaves_);
-        for (std::size_t call = 0; call < data.api_calls.size(); ++call) {
+        for (const call_id call : data.api_calls.ids()) {
             tree_[leaves_ + call / leaf_calls].add(of_call(call));
         }
         for (std::size_t node = leaves_; node-- > 1;) {
@@ -72,7 +72,7 @@ private:
     span of_call(std::size_t index) const {
         span all;
         if (!has(data_.api_calls[index])) return all;
-        for (const std::uint32_t i : ops_of(data_, data_.api_calls[index])) {
+        for (const op_id i : ops_of(data_, data_.api_calls[index])) {
             const gpu_op& op = data_.ops[i];
             all.add({op.end_ns - op.start_ns, op.start_ns, op.end_ns});
         }
@@ -87,7 +87,7 @@ private:
 
 // `ranges`: the row's instances, ordered by start.
 projection_row make_row(const timeline& data, const std::map<std::uint32_t, launched_work>& work_of_processes,
-                        std::string path, const std::string& name, const std::vector<std::uint32_t>& ranges) {
+                        std::string path, const std::string& name, const std::vector<range_id>& ranges) {
     projection_row row;
     row.path = std::move(path);
     row.name = name;
@@ -95,9 +95,9 @@ projection_row make_row(const timeline& data, const std::map<std::uint32_t, laun
 
     std::vector<std::int64_t> sums_ns;
     std::vector<std::int64_t> hosts_ns;
-    std::vector<std::uint32_t> row_ops;          // each operation once, even if it counts for several instances
+    std::vector<op_id> row_ops;                  // each operation once, even if it counts for several instances
     std::map<std::uint32_t, std::size_t> taken;  // by process: the calls before this one
-    for (const std::uint32_t index : ranges) {
+    for (const range_id index : ranges) {
         const timeline_range& range = data.ranges[index];
         row.host_ns += range.end_ns - range.start_ns;
         hosts_ns.push_back(range.end_ns - range.start_ns);
@@ -119,14 +119,14 @@ projection_row make_row(const timeline& data, const std::map<std::uint32_t, laun
         taken_until = std::max(taken_until, last);
     }
 
-    std::sort(row_ops.begin(), row_ops.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::sort(row_ops.begin(), row_ops.end(), [&](op_id a, op_id b) {
         const std::uint32_t on_a = data.place_of(data.ops[a]).device;
         const std::uint32_t on_b = data.place_of(data.ops[b]).device;
         return on_a != on_b ? on_a < on_b : a < b;
     });
     busy_time busy;
     op_classifier class_of(data);
-    for (const std::uint32_t i : row_ops) {
+    for (const op_id i : row_ops) {
         const gpu_op& op = data.ops[i];
         row.gpu_sum_ns += op.end_ns - op.start_ns;
         if (class_of(op) == op_class::communication) row.communication_ns += op.end_ns - op.start_ns;
@@ -143,15 +143,15 @@ projection_row make_row(const timeline& data, const std::map<std::uint32_t, laun
 struct process_range_group {
     std::string path;
     bool is_folded = false;
-    std::vector<std::uint32_t> ranges;  // by start
+    std::vector<range_id> ranges;  // by start
 };
 
-merged_names names_of(const timeline& data, std::vector<std::uint32_t> ranges) {
+merged_names names_of(const timeline& data, std::vector<range_id> ranges) {
     // merged_names wants the instances of one thread together.
     std::stable_sort(ranges.begin(), ranges.end(),
-                     [&](std::uint32_t a, std::uint32_t b) { return data.ranges[a].thread < data.ranges[b].thread; });
+                     [&](range_id a, range_id b) { return data.ranges[a].thread < data.ranges[b].thread; });
     merged_names out;
-    for (const std::uint32_t range : ranges) out.add(data.ranges[range].name, data.ranges[range].thread);
+    for (const range_id range : ranges) out.add(data.ranges[range].name, data.ranges[range].thread);
     return out;
 }
 
@@ -161,13 +161,13 @@ std::vector<process_range_group> group_by_name(const timeline& data, const hidde
     const path_segments segment_of(data);
     std::vector<process_range_group> groups;
     std::map<std::string, std::size_t> place_of;  // of a path in groups
-    const auto add = [&](std::uint32_t range, bool is_folded) {
+    const auto add = [&](range_id range, bool is_folded) {
         std::string path = segment_of(data.ranges[range], is_folded);
         const auto [found, is_new] = place_of.try_emplace(path, groups.size());
         if (is_new) groups.push_back({std::move(path), is_folded, {}});
         groups[found->second].ranges.push_back(range);
     };
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+    for (const range_id i : data.ranges.ids()) {
         if (data.ranges[i].style != range_style::start_end || hidden.contains(data.ranges[i])) continue;
         add(i, folds(rule, data, data.ranges[i]));
     }
@@ -181,7 +181,7 @@ std::vector<process_range_group> group_by_name(const timeline& data, const hidde
     const std::vector<process_range_group> folded = std::exchange(groups, {});
     place_of.clear();
     for (std::size_t i = 0; i < folded.size(); ++i) {
-        for (const std::uint32_t range : folded[i].ranges) add(range, is_apart[i] == 0);
+        for (const range_id range : folded[i].ranges) add(range, is_apart[i] == 0);
     }
     std::stable_sort(groups.begin(), groups.end(), [](const process_range_group& a, const process_range_group& b) {
         return a.ranges.front() < b.ranges.front();
@@ -197,7 +197,7 @@ std::vector<projection_row> project_process_ranges(const timeline& data, const h
     if (groups.empty()) return {};
     std::map<std::uint32_t, launched_work> work;  // by process
     for (const process_range_group& group : groups) {
-        for (const std::uint32_t range : group.ranges) {
+        for (const range_id range : group.ranges) {
             const std::uint32_t process = data.threads[data.ranges[range].thread].process;
             work.try_emplace(process, data, process);
         }

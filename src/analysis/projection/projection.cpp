@@ -2,7 +2,6 @@
 #include "analysis/projection/projection.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "analysis/projection/op_class.hpp"
@@ -29,6 +28,8 @@ struct instance {
 };
 
 class projector {
+    using node_id = row_tree::node_id;
+
 public:
     projector(const timeline& data, const attribution& att, const fold_rule& rule)
         : data_(data),
@@ -57,17 +58,16 @@ private:
         const auto device = [&](const gpu_op& op) { return data_.place_of(op).device; };
         const auto is_lower = [&](const gpu_op& a, const gpu_op& b) { return device(a) < device(b); };
         if (std::is_sorted(data_.ops.begin(), data_.ops.end(), is_lower)) {  // as those of a single device are
-            for (std::uint32_t op = 0; op < data_.ops.size(); ++op) count(op);
+            for (const op_id op : data_.ops.ids()) count(op);
             return;
         }
-        std::vector<std::uint32_t> order(data_.ops.size());
-        std::iota(order.begin(), order.end(), 0U);
+        std::vector<op_id> order(data_.ops.ids().begin(), data_.ops.ids().end());
         std::stable_sort(order.begin(), order.end(),
-                         [&](std::uint32_t a, std::uint32_t b) { return is_lower(data_.ops[a], data_.ops[b]); });
-        for (const std::uint32_t op : order) count(op);
+                         [&](op_id a, op_id b) { return is_lower(data_.ops[a], data_.ops[b]); });
+        for (const op_id op : order) count(op);
     }
 
-    void count(std::uint32_t index) {
+    void count(op_id index) {
         const gpu_op& op = data_.ops[index];
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
         const bool adopted = att_.adopted[index] != 0;
@@ -79,21 +79,21 @@ private:
         const std::uint32_t device = data_.place_of(op).device;
         total_busy_.add(device, op.start_ns, op.end_ns);
 
-        const std::uint32_t self = tree_.self_of(index);
+        const node_id self = tree_.self_of(index);
         rows_[self].gpu_self_ns += duration_ns;
         rows_[self].self_ops += 1;
         // The ranges for which an operation counts lie on one path of the tree, so each row is counted once.
-        for_each_open_range(data_, att_, index, [&](std::uint32_t range) { instances_[range].add(op); });
-        tree_.for_each_open_node(index, [&](std::uint32_t node) { count_for(node, op, adopted, communicates); });
-        for_each_replayed_range(att_, index, [&](std::uint32_t replayed) {
+        for_each_open_range(data_, att_, index, [&](range_id range) { instances_[range].add(op); });
+        tree_.for_each_open_node(index, [&](node_id node) { count_for(node, op, adopted, communicates); });
+        for_each_replayed_range(att_, index, [&](replayed_id replayed) {
             replayed_[replayed].add(op);
             count_for(tree_.node_of_replayed(replayed), op, adopted, communicates);
         });
-        const std::uint32_t fixed = tree_.fixed_of(index);
+        const node_id fixed = tree_.fixed_of(index);
         if (fixed != npos) count_for(fixed, op, adopted, communicates);
     }
 
-    void count_for(std::uint32_t node, const gpu_op& op, bool adopted, bool communicates) {
+    void count_for(node_id node, const gpu_op& op, bool adopted, bool communicates) {
         projection_row& row = rows_[node];
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
         row.gpu_sum_ns += duration_ns;
@@ -105,11 +105,11 @@ private:
     }
 
     void count_instances() {
-        std::vector<std::vector<std::int64_t>> sums_ns(rows_.size());
-        std::vector<std::vector<std::int64_t>> hosts_ns(rows_.size());
-        const std::vector<std::int64_t> inside_ns = tree_.host_time_inside();
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-            const std::uint32_t node = tree_.node_of(i);
+        row_values<node_id, std::vector<std::int64_t>> sums_ns(rows_.size());
+        row_values<node_id, std::vector<std::int64_t>> hosts_ns(rows_.size());
+        const row_values<range_id, std::int64_t> inside_ns = tree_.host_time_inside();
+        for (const range_id i : data_.ranges.ids()) {
+            const node_id node = tree_.node_of(i);
             if (node == npos) continue;
             const std::int64_t duration_ns = data_.ranges[i].inside_until_ns() - data_.ranges[i].start_ns;
             rows_[node].host_ns += duration_ns;
@@ -126,22 +126,22 @@ private:
             }
             count_instance(node, instances_[i], sums_ns[node]);
         }
-        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
-            const std::uint32_t node = tree_.node_of_replayed(i);
+        for (const replayed_id i : att_.replayed.ids()) {
+            const node_id node = tree_.node_of_replayed(i);
             count_instance(node, replayed_[i], sums_ns[node]);
         }
-        for (std::size_t node = 0; node < rows_.size(); ++node) {
+        for (const node_id node : rows_.ids()) {
             set_instance_statistics(rows_[node], sums_ns[node]);
             set_host_statistics(rows_[node], hosts_ns[node]);
         }
     }
 
-    void add_to_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {
+    void add_to_instance(node_id node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {
         if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
         sums_ns.back() += gpu.sum_ns;
     }
 
-    void count_instance(std::uint32_t node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {
+    void count_instance(node_id node, const instance& gpu, std::vector<std::int64_t>& sums_ns) {
         rows_[node].instances += 1;
         if (gpu.first_ns < gpu.last_ns) rows_[node].gpu_span_ns += gpu.last_ns - gpu.first_ns;
         sums_ns.push_back(gpu.sum_ns);
@@ -154,8 +154,8 @@ private:
             const std::int64_t duration_ns = call.end_ns - call.start_ns;
             result_.wait_ns += duration_ns;
             bool in_range = false;
-            for (std::uint32_t at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
-                const std::uint32_t node = tree_.node_of(data_.open_nodes[at].range);
+            for (open_node_id at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
+                const node_id node = tree_.node_of(data_.open_nodes[at].range);
                 if (node == npos) continue;  // hidden
                 in_range = true;
                 rows_[node].wait_ns += duration_ns;
@@ -165,8 +165,8 @@ private:
     }
 
     void arrange_rows() {
-        std::vector<std::uint32_t> place(rows_.size(), npos);
-        for (const std::uint32_t node : tree_.preorder()) {
+        row_values<node_id, std::uint32_t> place(rows_.size(), npos);
+        for (const node_id node : tree_.preorder()) {
             const row_tree::node& n = tree_.nodes()[node];
             projection_row& row = rows_[node];
             row.kind = row_tree::kind_of(node);
@@ -194,10 +194,10 @@ private:
     const attribution& att_;
     op_classifier class_of_;
     row_tree tree_;
-    std::vector<projection_row> rows_;  // by node of the tree, until they are arranged
-    std::vector<busy_time> busy_;       // by node
-    std::vector<instance> instances_;   // by range
-    std::vector<instance> replayed_;    // by replayed range
+    row_values<node_id, projection_row> rows_;  // by node of the tree, until they are arranged
+    row_values<node_id, busy_time> busy_;       // by node
+    row_values<range_id, instance> instances_;
+    row_values<replayed_id, instance> replayed_;
     busy_time total_busy_;
     text_budget texts_;
     projection result_;

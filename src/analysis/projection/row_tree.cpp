@@ -2,7 +2,6 @@
 #include "analysis/projection/row_tree.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "analysis/projection/compilation_stages.hpp"
@@ -36,21 +35,21 @@ void row_tree::build() {
         ambiguous_.push_back(0);
     }
     ambiguous_[ambiguous] = 1;
-    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+    for (const range_id i : data_.ranges.ids()) {
         const timeline_range& range = data_.ranges[i];
         if (range.style == range_style::push_pop && range.takes_part() && !att_.hidden.contains(range)) place(i);
     }
-    for (std::uint32_t i = 0; i < is_inner_.size(); ++i) {
+    for (const range_id i : is_inner_.ids()) {
         if (is_inner_[i] != 0) node_of_[i] = npos;
     }
-    for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+    for (const op_id op : data_.ops.ids()) {
         if (att_.captured[op] != npos) place_replayed(att_.owner[op], att_.captured[op]);
     }
 }
 
 void row_tree::join_stages() {
-    const std::vector<std::uint32_t> stages = compilation_stages(data_);
-    for (std::uint32_t i = 0; i < stages.size(); ++i) {
+    const row_values<range_id, range_id> stages = compilation_stages(data_);
+    for (const range_id i : stages.ids()) {
         if (stages[i] == npos || att_.hidden.contains(data_.ranges[stages[i]])) continue;
         is_in_stage_.resize(data_.ranges.size());
         is_in_stage_[i] = 1;
@@ -60,23 +59,23 @@ void row_tree::join_stages() {
 
 // Whether a row is now shared.
 bool row_tree::join_same_things() {
-    const std::vector<std::uint32_t> outer_of = same_things(data_, att_, *this);
+    const row_values<node_id, node_id> outer_of = same_things(data_, att_, *this);
     if (outer_of.empty()) return false;
     is_inner_ = is_in_stage_;
     is_inner_.resize(data_.ranges.size());
     named_by_.resize(data_.ranges.size());
-    std::iota(named_by_.begin(), named_by_.end(), 0U);
-    std::vector<std::uint32_t> name_of(nodes_.size(), npos);  // by node of the outer ones: an inner range
-    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-        const std::uint32_t at = node_of_[i];
+    for (const range_id i : named_by_.ids()) named_by_[i] = i;
+    row_values<node_id, range_id> name_of(nodes_.size(), npos);  // by node of the outer ones: an inner range
+    for (const range_id i : data_.ranges.ids()) {
+        const node_id at = node_of_[i];
         if (at == npos || outer_of[at] == npos) continue;
         is_inner_[i] = 1;
         if (nodes_[at].is_observed) continue;
         name_of[outer_of[at]] = i;
         if (is_range(att_.parent[i])) named_by_[att_.parent[i]] = i;
     }
-    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-        const std::uint32_t at = node_of_[i];
+    for (const range_id i : data_.ranges.ids()) {
+        const node_id at = node_of_[i];
         if (at != npos && name_of[at] != npos && named_by_[i] == i) named_by_[i] = name_of[at];
     }
     return true;
@@ -84,28 +83,28 @@ bool row_tree::join_same_things() {
 
 // Thread by thread, as merged_names requires.
 void row_tree::count_names() {
-    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> by_thread(data_.threads.size());  // node, name
-    const auto add = [&](std::uint32_t at, const timeline_range& range) {
+    row_values<thread_id, std::vector<std::pair<node_id, name_id>>> by_thread(data_.threads.size());  // node, name
+    const auto add = [&](node_id at, const timeline_range& range) {
         if (at != npos && nodes_[at].has_number) by_thread[range.thread].emplace_back(at, range.name);
     };
-    for (std::uint32_t i = 0; i < node_of_.size(); ++i) add(node_of_[i], data_.ranges[named_by(i)]);
-    for (std::size_t i = 0; i < node_of_replayed_.size(); ++i) {
+    for (const range_id i : node_of_.ids()) add(node_of_[i], data_.ranges[named_by(i)]);
+    for (const replayed_id i : node_of_replayed_.ids()) {
         add(node_of_replayed_[i], data_.ranges[att_.replayed[i].range]);
     }
-    for (std::uint32_t thread = 0; thread < by_thread.size(); ++thread) {
+    for (const thread_id thread : by_thread.ids()) {
         for (const auto& [at, name] : by_thread[thread]) nodes_[at].names.add(name, thread);
     }
 }
 
 void row_tree::keep_different_things_apart() {
-    std::vector<std::uint8_t> is_apart(nodes_.size());  // by node
+    row_values<node_id, std::uint8_t> is_apart(nodes_.size());  // by node
     std::transform(nodes_.begin(), nodes_.end(), is_apart.begin(),
                    [](const node& of) { return std::uint8_t{of.names.are_different_things()}; });
     if (std::find(is_apart.begin(), is_apart.end(), 1) == is_apart.end()) return;
-    const auto of_nodes = [&](const std::vector<std::uint32_t>& nodes) {
-        std::vector<std::uint8_t> out(nodes.size());
+    const auto of_nodes = [&]<typename TId>(const row_values<TId, node_id>& nodes) {
+        row_values<TId, std::uint8_t> out(nodes.size());
         std::transform(nodes.begin(), nodes.end(), out.begin(),
-                       [&](std::uint32_t at) { return at == npos ? std::uint8_t{0} : is_apart[at]; });
+                       [&](node_id at) { return at == npos ? std::uint8_t{0} : is_apart[at]; });
         return out;
     };
     keeps_name_ = of_nodes(node_of_);
@@ -115,11 +114,11 @@ void row_tree::keep_different_things_apart() {
 }
 
 // The adopting range may have opened in the same nanosecond and come later in order, so parents are placed first.
-void row_tree::place(std::uint32_t range) {
-    std::vector<std::uint32_t> waiting{range};
+void row_tree::place(range_id range) {
+    std::vector<range_id> waiting{range};
     while (!waiting.empty()) {
-        const std::uint32_t next = waiting.back();
-        const std::uint32_t parent = att_.parent[next];
+        const auto next = waiting.back();
+        const range_id parent = att_.parent[next];
         if (node_of_[next] == npos && is_range(parent) && node_of_[parent] == npos) {
             waiting.push_back(parent);
             continue;
@@ -132,19 +131,19 @@ void row_tree::place(std::uint32_t range) {
 }
 
 // The node of a range, or of the constant in place of a range.
-std::uint32_t row_tree::above(std::uint32_t parent) const noexcept {
+auto row_tree::above(range_id parent) const noexcept -> node_id {
     while (is_range(parent) && is_inner(parent)) parent = att_.parent[parent];
     return is_range(parent) ? node_of_[parent] : parent == owner_ambiguous ? ambiguous : npos;
 }
 
 // `owner`: the place of the launch's self time. Placed outermost first: if a range was placed before, so were all above
 // it.
-void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
-    std::vector<std::uint32_t> waiting;
+void row_tree::place_replayed(range_id owner, replayed_id index) {
+    std::vector<replayed_id> waiting;
     for (; index != npos && node_of_replayed_[index] == npos; index = att_.replayed[index].parent) {
         waiting.push_back(index);
     }
-    std::uint32_t parent = index == npos ? above(owner) : node_of_replayed_[index];
+    node_id parent = index == npos ? above(owner) : node_of_replayed_[index];
     for (auto next = waiting.rbegin(); next != waiting.rend(); ++next) {
         const replayed_range& replayed = att_.replayed[*next];
         const bool keeps_name = !replayed_keeps_name_.empty() && replayed_keeps_name_[*next] != 0;
@@ -154,7 +153,7 @@ void row_tree::place_replayed(std::uint32_t owner, std::uint32_t index) {
 }
 
 const row_tree::segment& row_tree::segment_for(const timeline_range& range, bool keeps_name) {
-    const auto [found, is_new] = segments_of_name_.try_emplace(std::uint64_t{range.domain} << 32 | range.name);
+    const auto [found, is_new] = segments_of_name_.try_emplace(range.name_key());
     segments_of_name& known = found->second;
     if (is_new) known.is_folded = folds(rule_, data_, range);
     const bool folded = known.is_folded && !keeps_name;
@@ -167,8 +166,8 @@ const row_tree::segment& row_tree::segment_for(const timeline_range& range, bool
 }
 
 // `launch`: that of the graph, if the range was open when the graph was captured.
-std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, bool keeps_name,
-                              const timeline_api_call* launch) {
+auto row_tree::child(node_id parent, range_id range_index, bool keeps_name, const timeline_api_call* launch)
+    -> node_id {
     const timeline_range& range = data_.ranges[range_index];
     const timeline_range& named = data_.ranges[named_by(range_index)];
     const auto& [in_path, entry] = segment_for(named, keeps_name);
@@ -176,7 +175,7 @@ std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, b
     const bool is_observed = is_phase(data_, named);
     const std::uint64_t child_key =
         std::uint64_t{parent} << 32 | std::uint64_t{entry.id} << 2 | (is_observed ? 2U : 0U) | (is_captured ? 1U : 0U);
-    const auto [found, added] = children_.emplace(child_key, static_cast<std::uint32_t>(nodes_.size()));
+    const auto [found, added] = children_.emplace(child_key, nodes_.end_id());
     if (added) {
         nodes_.push_back({.text = entry.text,
                           .segment = in_path,
@@ -195,20 +194,20 @@ std::uint32_t row_tree::child(std::uint32_t parent, std::uint32_t range_index, b
     return found->second;
 }
 
-std::uint32_t row_tree::self_of(std::size_t op) const noexcept {
+auto row_tree::self_of(op_id op) const noexcept -> node_id {
     if (att_.captured[op] != npos) return node_of_replayed_[att_.captured[op]];
-    const std::uint32_t owner = att_.owner[op];
+    const range_id owner = att_.owner[op];
     if (is_range(owner)) return above(owner);
     if (owner == owner_ambiguous) return ambiguous;
     return owner == owner_no_range ? no_range : unmatched;
 }
 
-std::vector<std::int64_t> row_tree::host_time_inside() const {
-    std::vector<std::int64_t> out(data_.ranges.size());
-    for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+row_values<range_id, std::int64_t> row_tree::host_time_inside() const {
+    row_values<range_id, std::int64_t> out(data_.ranges.size());
+    for (const range_id i : data_.ranges.ids()) {
         if (node_of_[i] == npos) continue;
         const timeline_range& range = data_.ranges[i];
-        std::uint32_t around = range.parent;
+        range_id around = range.parent;
         while (around != npos && node_of_[around] == npos) around = data_.ranges[around].parent;
         if (around == npos) continue;
         // Pops of two domains may interleave: the inner range may end last.
@@ -218,13 +217,13 @@ std::vector<std::int64_t> row_tree::host_time_inside() const {
     return out;
 }
 
-std::uint32_t row_tree::fixed_of(std::size_t op) const noexcept {
-    const std::uint32_t self = self_of(op);
+auto row_tree::fixed_of(op_id op) const noexcept -> node_id {
+    const node_id self = self_of(op);
     if (ambiguous_[self] != 0) return ambiguous;
     return self == no_range || self == unmatched ? self : npos;
 }
 
-row_kind row_tree::kind_of(std::uint32_t node) noexcept {
+row_kind row_tree::kind_of(node_id node) noexcept {
     switch (node) {
         case no_range:
             return row_kind::no_range;
@@ -237,27 +236,27 @@ row_kind row_tree::kind_of(std::uint32_t node) noexcept {
     }
 }
 
-std::vector<std::uint32_t> row_tree::preorder() const {
-    std::vector<std::uint32_t> by_parent;
-    for (std::uint32_t i = unmatched + 1; i < nodes_.size(); ++i) by_parent.push_back(i);
+auto row_tree::preorder() const -> std::vector<node_id> {
+    std::vector<node_id> by_parent;
+    for (node_id i(unmatched + 1); i < nodes_.size(); ++i) by_parent.push_back(i);
     // Siblings in reverse order, since the last one pushed is visited first. Roots (npos) come after all others.
-    std::sort(by_parent.begin(), by_parent.end(), [&](std::uint32_t a, std::uint32_t b) {
+    std::sort(by_parent.begin(), by_parent.end(), [&](node_id a, node_id b) {
         const node& x = nodes_[a];
         const node& y = nodes_[b];
         return std::tie(x.parent, y.first_ns, y.captured_ns, y.text) <
                std::tie(y.parent, x.first_ns, x.captured_ns, x.text);
     });
-    const auto push_children = [&](std::vector<std::uint32_t>& to, std::uint32_t parent) {
+    const auto push_children = [&](std::vector<node_id>& to, node_id parent) {
         auto at = std::lower_bound(by_parent.begin(), by_parent.end(), parent,
-                                   [&](std::uint32_t n, std::uint32_t p) { return nodes_[n].parent < p; });
+                                   [&](node_id n, node_id p) { return nodes_[n].parent < p; });
         for (; at != by_parent.end() && nodes_[*at].parent == parent; ++at) to.push_back(*at);
     };
 
-    std::vector<std::uint32_t> order;
-    std::vector<std::uint32_t> waiting{unmatched, ambiguous, no_range};
+    std::vector<node_id> order;
+    std::vector<node_id> waiting{unmatched, ambiguous, no_range};
     push_children(waiting, npos);
     while (!waiting.empty()) {
-        const std::uint32_t next = waiting.back();
+        const auto next = waiting.back();
         waiting.pop_back();
         order.push_back(next);
         push_children(waiting, next);

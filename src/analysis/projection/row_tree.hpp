@@ -27,10 +27,12 @@ namespace prof {
 
 class row_tree {
 public:
+    struct node;
+    using node_id = row_index<node>;
     struct node {
         std::string_view text;         // shown in the tree; not escaped
         std::string_view segment;      // the same text as part of a path
-        std::uint32_t parent = npos;   // index into nodes()
+        node_id parent = npos;         // index into nodes()
         std::int64_t first_ns = 0;     // start of the first instance; for a captured range, of the launch
         std::int64_t captured_ns = 0;  // start of the captured range, which orders rows of one launch
         bool is_captured = false;
@@ -41,55 +43,55 @@ public:
     };
 
     // Nodes that always exist.
-    static constexpr std::uint32_t no_range = 0;
-    static constexpr std::uint32_t ambiguous = 1;
-    static constexpr std::uint32_t unmatched = 2;
+    static constexpr node_id no_range{0};
+    static constexpr node_id ambiguous{1};
+    static constexpr node_id unmatched{2};
 
     row_tree(const timeline& data, const attribution& att, const fold_rule& rule);
 
-    const std::vector<node>& nodes() const noexcept { return nodes_; }
+    const row_table<node>& nodes() const noexcept { return nodes_; }
     // By range; npos for start/end ranges, which are in no tree, and for those that share the row of a range around
     // them.
-    std::uint32_t node_of(std::uint32_t range) const noexcept { return node_of_[range]; }
+    node_id node_of(range_id range) const noexcept { return node_of_[range]; }
     // The range itself, or the one around it whose row it shares; an owner_ constant or npos where there is none.
     // `range`: likewise.
-    std::uint32_t range_with_row(std::uint32_t range) const noexcept {
+    range_id range_with_row(range_id range) const noexcept {
         while (is_range(range) && node_of_[range] == npos) range = att_.parent[range];
         return range;
     }
     // By range: how long ranges directly inside, on its own thread, were open. Linear in the ranges.
-    std::vector<std::int64_t> host_time_inside() const;
-    bool is_in_stage(std::uint32_t range) const noexcept { return !is_in_stage_.empty() && is_in_stage_[range] != 0; }
+    row_values<range_id, std::int64_t> host_time_inside() const;
+    bool is_in_stage(range_id range) const noexcept { return !is_in_stage_.empty() && is_in_stage_[range] != 0; }
     // By replayed range.
-    std::uint32_t node_of_replayed(std::uint32_t index) const noexcept { return node_of_replayed_[index]; }
+    node_id node_of_replayed(replayed_id index) const noexcept { return node_of_replayed_[index]; }
     // By range and by replayed range: 1 if its row keeps the numbers in its name because they name different things.
     // Empty if none does.
-    const std::vector<std::uint8_t>& keeps_name() const noexcept { return keeps_name_; }
-    const std::vector<std::uint8_t>& replayed_keeps_name() const noexcept { return replayed_keeps_name_; }
+    const row_values<range_id, std::uint8_t>& keeps_name() const noexcept { return keeps_name_; }
+    const row_values<replayed_id, std::uint8_t>& replayed_keeps_name() const noexcept { return replayed_keeps_name_; }
     // self_of(): the node with the operation's self time. fixed_of(): the fixed node for which it counts in addition to
     // its ranges; npos: none.
-    std::uint32_t self_of(std::size_t op) const noexcept;
+    node_id self_of(op_id op) const noexcept;
     // Calls visit(node) for the row of each range open at its launch for which the operation counts, once each.
     template <typename TVisit>
-    void for_each_open_node(std::size_t op, TVisit&& visit) const {
-        std::uint32_t shared = npos;  // the row of a range that has been passed, which shares it with one around it
-        for_each_open_range(data_, att_, op, [&](std::uint32_t range) {
-            if (const std::uint32_t at = node_of_[range]; at != npos) {
+    void for_each_open_node(op_id op, TVisit&& visit) const {
+        node_id shared = npos;  // the row of a range that has been passed, which shares it with one around it
+        for_each_open_range(data_, att_, op, [&](range_id range) {
+            if (const node_id at = node_of_[range]; at != npos) {
                 if (at == shared) shared = npos;
                 visit(at);
                 return;
             }
-            const std::uint32_t around = above(range);  // the same for all that share it
+            const node_id around = above(range);  // the same for all that share it
             if (shared != npos && shared != around) visit(shared);
             shared = around;
         });
         if (shared != npos) visit(shared);
     }
-    std::uint32_t fixed_of(std::size_t op) const noexcept;
-    static row_kind kind_of(std::uint32_t node) noexcept;
+    node_id fixed_of(op_id op) const noexcept;
+    static row_kind kind_of(node_id node) noexcept;
 
     // All nodes: parents before children, siblings by first start, the three fixed ones last.
-    std::vector<std::uint32_t> preorder() const;
+    std::vector<node_id> preorder() const;
 
 private:
     struct segment_entry {
@@ -108,35 +110,34 @@ private:
     bool join_same_things();
     void count_names();
     void keep_different_things_apart();
-    void place(std::uint32_t range);
-    std::uint32_t child(std::uint32_t parent, std::uint32_t range, bool keeps_name,
-                        const timeline_api_call* launch = nullptr);
+    void place(range_id range);
+    node_id child(node_id parent, range_id range, bool keeps_name, const timeline_api_call* launch = nullptr);
     const segment& segment_for(const timeline_range& range, bool keeps_name);
-    void place_replayed(std::uint32_t owner, std::uint32_t index);
-    std::uint32_t above(std::uint32_t parent) const noexcept;
+    void place_replayed(range_id owner, replayed_id index);
+    node_id above(range_id parent) const noexcept;
     // Whether the range shares the row of the range around it.
-    bool is_inner(std::uint32_t range) const noexcept { return !is_inner_.empty() && is_inner_[range] != 0; }
+    bool is_inner(range_id range) const noexcept { return !is_inner_.empty() && is_inner_[range] != 0; }
     // The range with the name of the row.
-    std::uint32_t named_by(std::uint32_t range) const noexcept { return named_by_.empty() ? range : named_by_[range]; }
+    range_id named_by(range_id range) const noexcept { return named_by_.empty() ? range : named_by_[range]; }
 
     const timeline& data_;
     const attribution& att_;
     fold_rule rule_;
     path_segments segment_of_;
-    std::vector<node> nodes_;
-    std::vector<std::uint8_t> ambiguous_;  // by node: 1 for the (ambiguous) node and those below it
-    std::vector<std::uint32_t> node_of_;
-    std::vector<std::uint32_t> node_of_replayed_;
+    row_table<node> nodes_;
+    row_values<node_id, std::uint8_t> ambiguous_;  // by node: 1 for the (ambiguous) node and those below it
+    row_values<range_id, node_id> node_of_;
+    row_values<replayed_id, node_id> node_of_replayed_;
     std::unordered_map<std::string, segment_entry> segments_;
-    std::unordered_map<std::uint64_t, segments_of_name> segments_of_name_;  // key: domain << 32 | name
+    std::unordered_map<std::uint64_t, segments_of_name> segments_of_name_;  // by timeline_range::name_key()
     // parent node << 32 | segment << 2 | is observed << 1 | is captured → node
-    std::unordered_map<std::uint64_t, std::uint32_t> children_;
+    std::unordered_map<std::uint64_t, node_id> children_;
     // By range; empty if no rows are shared.
-    std::vector<std::uint8_t> is_inner_;
-    std::vector<std::uint8_t> is_in_stage_;  // those of them that share the row of a compilation
-    std::vector<std::uint32_t> named_by_;
-    std::vector<std::uint8_t> keeps_name_;
-    std::vector<std::uint8_t> replayed_keeps_name_;
+    row_values<range_id, std::uint8_t> is_inner_;
+    row_values<range_id, std::uint8_t> is_in_stage_;  // those of them that share the row of a compilation
+    row_values<range_id, range_id> named_by_;
+    row_values<range_id, std::uint8_t> keeps_name_;
+    row_values<replayed_id, std::uint8_t> replayed_keeps_name_;
 };
 
 }  // namespace prof

@@ -50,8 +50,8 @@ class comparison {
 public:
     comparison(const timeline& data, const attribution& att, const row_tree& tree)
         : tree_(tree), totals_(tree.nodes().size()) {
-        for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
-            const std::uint32_t node = tree.node_of(i);
+        for (const range_id i : data.ranges.ids()) {
+            const row_tree::node_id node = tree.node_of(i);
             if (node == npos) continue;
             totals_[node].host_ns += data.ranges[i].inside_until_ns() - data.ranges[i].start_ns;
             ++totals_[node].count;
@@ -62,12 +62,12 @@ public:
         }
     }
 
-    std::vector<std::uint32_t> run() const {
-        std::vector<std::uint32_t> outer_of(totals_.size(), npos);
-        std::vector<std::uint8_t> is_outer(totals_.size(), 0);
+    row_values<row_tree::node_id, row_tree::node_id> run() const {
+        row_values<row_tree::node_id, row_tree::node_id> outer_of(totals_.size(), npos);
+        row_values<row_tree::node_id, std::uint8_t> is_outer(totals_.size(), 0);
         bool any = false;
-        for (std::uint32_t inner = row_tree::unmatched + 1; inner < totals_.size(); ++inner) {
-            const std::uint32_t outer = tree_.nodes()[inner].parent;
+        for (row_tree::node_id inner(row_tree::unmatched + 1); inner < totals_.size(); ++inner) {
+            const row_tree::node_id outer = tree_.nodes()[inner].parent;
             if (outer == npos || outer <= row_tree::unmatched || outer_of[outer] != npos || is_outer[outer] != 0)
                 continue;
             if (!are_same(outer, inner)) continue;
@@ -87,7 +87,7 @@ private:
         bool is_elsewhere = false;  // on another thread than what is around it
     };
 
-    bool are_same(std::uint32_t outer, std::uint32_t inner) const {
+    bool are_same(row_tree::node_id outer, row_tree::node_id inner) const {
         const row_tree::node& around = tree_.nodes()[outer];
         const row_tree::node& inside = tree_.nodes()[inner];
         if (around.is_observed == inside.is_observed || around.is_captured || inside.is_captured) return false;
@@ -107,7 +107,7 @@ private:
     }
 
     const row_tree& tree_;
-    std::vector<total> totals_;  // by node
+    row_values<row_tree::node_id, total> totals_;
 };
 
 }  // namespace
@@ -123,7 +123,8 @@ bool is_of_pytorch(std::string_view name) {
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-std::vector<std::uint32_t> same_things(const timeline& data, const attribution& att, const row_tree& tree) {
+row_values<row_tree::node_id, row_tree::node_id> same_things(const timeline& data, const attribution& att,
+                                                             const row_tree& tree) {
     const bool has_phases = std::any_of(tree.nodes().begin(), tree.nodes().end(),
                                         [](const row_tree::node& node) { return node.is_observed; });
     if (!has_phases) return {};

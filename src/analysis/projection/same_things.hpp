@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "analysis/attribution/attribution.hpp"
+#include "analysis/projection/row_tree.hpp"
 #include "timeline/timeline.hpp"
 
 namespace prof {
-
-class row_tree;
 
 // Whether PyTorch itself makes a range of this name, around what it does for the program: it is no name that the
 // program gave.
@@ -22,6 +21,7 @@ bool is_of_pytorch(std::string_view name);
 // have as many instances, and the inner ones take nearly all of the outer ones' host time. In addition:
 // - of a `step`: all other phases of the step are inside both;
 // - of another phase: the range has a name for it, such as "forward" or "fwd" for `forward`.
-std::vector<std::uint32_t> same_things(const timeline& data, const attribution& att, const row_tree& tree);
+row_values<row_tree::node_id, row_tree::node_id> same_things(const timeline& data, const attribution& att,
+                                                             const row_tree& tree);
 
 }  // namespace prof

@@ -34,9 +34,9 @@ bool is_fusion_of_xla(std::string_view symbol) noexcept {
     return rest.ends_with("_fusion");
 }
 
-bool has_maker(const timeline& data, const std::unordered_set<std::uint32_t>& names, kernel_maker maker) {
+bool has_maker(const timeline& data, const std::unordered_set<name_id>& names, kernel_maker maker) {
     return std::any_of(names.begin(), names.end(),
-                       [&](std::uint32_t name) { return maker_of_kernel(data.name(name)) == maker; });
+                       [&](name_id name) { return maker_of_kernel(data.name(name)) == maker; });
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ frameworks frameworks_of(const timeline& data, bool is_jax) {
     for (const timeline_domain& domain : data.domains) {
         if (domain.name == xla_domain) out.has_jax = true;
     }
-    std::unordered_set<std::uint32_t> kernels;
-    for (const kernel_record& kernel : data.kernels) kernels.insert(kernel.name);
+    std::unordered_set<name_id> kernels;
+    for (const kernel_record& kernel : data.kernels) kernels.insert(name_id(kernel.name));
     out.has_torch = out.has_torch || has_maker(data, kernels, kernel_maker::torch);
     out.has_tensorflow = has_maker(data, kernels, kernel_maker::tensorflow);
     const bool is_of_others = out.has_torch || out.has_tensorflow;

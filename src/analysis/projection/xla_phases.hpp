@@ -61,7 +61,7 @@ struct xla_operations {
         bool computes_gradients = false;  // the function that contains it does
     };
     std::vector<std::string> paths;  // the jitted function and its scopes: "jit(train_step)/Model/layer_0/up"
-    std::vector<entry> ops;          // by operation; empty if the timeline has no XLA ranges
+    row_values<op_id, entry> ops;    // by operation; empty if the timeline has no XLA ranges
 };
 xla_operations find_xla_operations(const timeline& data);
 

@@ -22,9 +22,10 @@ std::string gpus(const timeline& data) {
     if (data.activities.is_empty()) return "GPU work not recorded";
     if (data.devices.empty()) return data.ops.empty() ? "no GPU work" : "GPU unknown";
     std::string out = fmt::format("{} GPU{}", data.devices.size(), data.devices.size() == 1 ? "" : "s");
-    const std::string_view name = data.name(data.devices.front().name);
-    const bool all_alike = std::all_of(data.devices.begin(), data.devices.end(),
-                                       [&](const device_record& device) { return data.name(device.name) == name; });
+    const std::string_view name = data.name(name_id(data.devices.front().name));
+    const bool all_alike = std::all_of(data.devices.begin(), data.devices.end(), [&](const device_record& device) {
+        return data.name(name_id(device.name)) == name;
+    });
     if (all_alike && !name.empty()) out += fmt::format(" ({})", name);
     return out;
 }
@@ -245,14 +246,14 @@ void add_overlong_operations(const timeline& data, std::vector<capture_note>& ou
     constexpr std::int64_t longest_beside_ns = 100'000;
     constexpr double share_that_matters = 0.01;
     struct latest {
-        std::uint32_t op = npos;
+        op_id op = npos;
         bool is_counted = false;
     };
-    std::vector<latest> running(data.places.size());
+    row_values<place_id, latest> running(data.places.size());
     std::uint64_t count = 0;
     std::int64_t excess_ns = 0;
     std::int64_t all_ns = 0;
-    for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const gpu_op& op = data.ops[i];
         all_ns += op.end_ns - op.start_ns;
         latest& before = running[op.place];

@@ -11,23 +11,29 @@ namespace prof {
 namespace {
 
 // Old index → new one; npos: not kept.
-std::vector<std::uint32_t> numbered(const std::vector<std::uint8_t>& kept) {
-    std::vector<std::uint32_t> out(kept.size(), npos);
-    std::uint32_t next = 0;
-    for (std::size_t i = 0; i < kept.size(); ++i) {
+template <typename TIndex>
+using index_map = row_values<TIndex, TIndex>;
+
+template <typename TIndex>
+index_map<TIndex> numbered(const row_values<TIndex, std::uint8_t>& kept) {
+    index_map<TIndex> out(kept.size(), npos);
+    TIndex next{0};
+    for (const TIndex i : kept.ids()) {
         if (kept[i] != 0) out[i] = next++;
     }
     return out;
 }
 
-std::uint32_t at(const std::vector<std::uint32_t>& map, std::uint32_t index) noexcept {
+template <typename TIndex>
+TIndex at(const index_map<TIndex>& map, TIndex index) noexcept {
     return index < map.size() ? map[index] : npos;
 }
 
 // Where lists of open ranges begin once the ranges that are not kept are taken out of them.
+template <typename TNode>
 struct list_heads {
-    std::vector<std::uint32_t> below{};      // by old node
-    std::vector<std::uint32_t> on_thread{};  // the same with what is set aside
+    index_map<row_index<TNode>> below{};      // by old node
+    index_map<row_index<TNode>> on_thread{};  // the same with what is set aside
 };
 
 class part_maker {
@@ -56,7 +62,7 @@ public:
 private:
     // A captured range needs the one that was open at the capture. It is no instance of its own if it is not kept.
     void keep_ranges_of_captures() {
-        for (std::size_t i = 0; i < att_.replayed.size(); ++i) {
+        for (const replayed_id i : att_.replayed.ids()) {
             if (kept_.replayed[i] != 0) range_is_kept_[att_.replayed[i].range] = 1;
         }
     }
@@ -76,17 +82,17 @@ private:
 
     // The nearest range above that is kept, by `parents`; else the constant at the end of the chain.
     template <typename TParent>
-    std::uint32_t kept_above(std::uint32_t range, TParent&& parent_of) const {
-        std::uint32_t above = parent_of(range);
+    range_id kept_above(range_id range, TParent&& parent_of) const {
+        range_id above = parent_of(range);
         while (is_range(above) && kept_.ranges[above] == 0) above = parent_of(above);
         return is_range(above) ? range_[above] : above;
     }
 
     void copy_ranges() {
-        for (std::uint32_t i = 0; i < whole_.ranges.size(); ++i) {
+        for (const range_id i : whole_.ranges.ids()) {
             if (range_is_kept_[i] == 0) continue;
             timeline_range& range = out_.ranges.emplace_back(whole_.ranges[i]);
-            range.parent = kept_above(i, [&](std::uint32_t of) { return whole_.ranges[of].parent; });
+            range.parent = kept_above(i, [&](range_id of) { return whole_.ranges[of].parent; });
             range.depth = range.parent == npos ? 0 : out_.ranges[range.parent].depth + 1;
             if (kept_.ranges[i] == 0) range.style = range_style::graph_context;
             if (times_ != nullptr && kept_.ranges[i] != 0) cut(range);
@@ -105,15 +111,17 @@ private:
     }
 
     // `nodes`: of the timeline, or with indices that go on from it the attribution's own.
-    void take_out(const std::vector<open_node>& nodes, std::vector<open_node>& to, list_heads& heads,
-                  std::uint32_t first = 0) const {
-        for (const open_node& old : nodes) {
-            const auto index = static_cast<std::uint32_t>(heads.below.size());
-            const std::uint32_t below = old.below < index ? old.below : npos;
-            const std::uint32_t next = below != npos ? below : old.aside < index ? old.aside : npos;
-            open_node node = old;
+    template <typename TNode>
+    void take_out(const std::vector<TNode>& nodes, std::vector<TNode>& to, list_heads<TNode>& heads,
+                  std::size_t first = 0) const {
+        using node_id = row_index<TNode>;
+        for (const TNode& old : nodes) {
+            const node_id index(heads.below.size());
+            const node_id below = old.below < index ? old.below : npos;
+            const node_id next = below != npos ? below : old.aside < index ? old.aside : npos;
+            TNode node = old;
             node.below = below == npos ? npos : heads.below[below];
-            const std::uint32_t on_thread = next == npos ? npos : heads.on_thread[next];
+            const node_id on_thread = next == npos ? npos : heads.on_thread[next];
             node.aside = node.below == npos ? on_thread : npos;
             if (kept_.ranges[old.range] == 0) {
                 heads.below.push_back(node.below);
@@ -121,7 +129,7 @@ private:
                 continue;
             }
             node.range = range_[old.range];
-            const auto place = static_cast<std::uint32_t>(first + to.size());
+            const node_id place(first + to.size());
             to.push_back(node);
             heads.below.push_back(place);
             heads.on_thread.push_back(place);
@@ -129,8 +137,8 @@ private:
     }
 
     void copy_lists() {
-        take_out(whole_.open_nodes, out_.open_nodes, open_);
-        take_out(whole_.torch_nodes, out_.torch_nodes, torch_);
+        take_out<open_node>(whole_.open_nodes, out_.open_nodes, open_);
+        take_out<torch_node>(whole_.torch_nodes, out_.torch_nodes, torch_);
         for (work_parent& parent : out_.work_parents) parent.open = at(open_.below, parent.open);
         for (timeline_graph_node& node : out_.graph_nodes) node.open = at(open_.below, node.open);
     }
@@ -163,7 +171,7 @@ private:
     }
 
     void copy_marks() {
-        for (std::size_t i = 0; i < whole_.marks.size(); ++i) {
+        for (const mark_id i : whole_.marks.ids()) {
             if (kept_.marks[i] != 0) out_.marks.push_back(whole_.marks[i]);
         }
         for (const memory_event& each : whole_.memory) {
@@ -183,7 +191,7 @@ private:
     }
 
     void copy_ops() {
-        for (std::size_t i = 0; i < whole_.ops.size(); ++i) {
+        for (const op_id i : whole_.ops.ids()) {
             if (kept_.ops[i] == 0) continue;
             gpu_op& op = out_.ops.emplace_back(whole_.ops[i]);
             op.launch = at(call_, op.launch);
@@ -191,7 +199,7 @@ private:
     }
 
     void copy_calls() {
-        for (std::size_t i = 0; i < whole_.api_calls.size(); ++i) {
+        for (const call_id i : whole_.api_calls.ids()) {
             if (kept_.calls[i] == 0) continue;
             const timeline_api_call& old = whole_.api_calls[i];
             timeline_api_call& call = out_.api_calls.emplace_back(old);
@@ -199,7 +207,7 @@ private:
             call.open_on_thread = at(open_.on_thread, old.open_on_thread);
             call.torch_open = at(torch_.below, old.torch_open);
             const auto first = static_cast<std::uint32_t>(out_.ops_by_launch.size());
-            for (const std::uint32_t op : ops_of(whole_, old)) {
+            for (const op_id op : ops_of(whole_, old)) {
                 if (op_[op] != npos) out_.ops_by_launch.push_back(op_[op]);
             }
             call.op_count = static_cast<std::uint32_t>(out_.ops_by_launch.size()) - first;
@@ -210,10 +218,10 @@ private:
     void change_attribution() {
         attribution to;
         to.hidden = att_.hidden;
-        take_out(att_.extra_nodes, to.extra_nodes, open_, static_cast<std::uint32_t>(out_.open_nodes.size()));
+        take_out<open_node>(att_.extra_nodes, to.extra_nodes, open_, out_.open_nodes.size());
         change_places(to);
         change_replayed(to);
-        for (std::size_t i = 0; i < whole_.ops.size(); ++i) {
+        for (const op_id i : whole_.ops.ids()) {
             if (kept_.ops[i] == 0) continue;
             to.owner.push_back(changed_owner(i));
             to.open.push_back(at(open_.below, att_.open[i]));
@@ -228,11 +236,11 @@ private:
 
     // Adopters may come after what they adopt, so depths are counted for each range by itself.
     void change_places(attribution& to) const {
-        for (std::uint32_t i = 0; i < whole_.ranges.size(); ++i) {
+        for (const range_id i : whole_.ranges.ids()) {
             if (range_is_kept_[i] == 0) continue;
-            to.parent.push_back(kept_above(i, [&](std::uint32_t of) { return att_.parent[of]; }));
+            to.parent.push_back(kept_above(i, [&](range_id of) { return att_.parent[of]; }));
             std::uint32_t depth = 0;
-            for (std::uint32_t above = att_.parent[i]; is_range(above); above = att_.parent[above]) {
+            for (range_id above = att_.parent[i]; is_range(above); above = att_.parent[above]) {
                 depth += kept_.ranges[above];
             }
             to.depth.push_back(depth);
@@ -243,9 +251,9 @@ private:
     // The ranges that are not kept are taken out of the chains of captured ones.
     void change_replayed(attribution& to) {
         replayed_.assign(att_.replayed.size(), npos);
-        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+        for (const replayed_id i : att_.replayed.ids()) {
             const replayed_range& old = att_.replayed[i];
-            const std::uint32_t parent = at(replayed_, old.parent);
+            const replayed_id parent = at(replayed_, old.parent);
             replayed_[i] = parent;
             if (kept_.replayed[i] == 0 || call_[old.launch] == npos) continue;
             replayed_range of = old;
@@ -255,27 +263,27 @@ private:
             of.depth = parent == npos ? 0 : to.replayed[parent].depth + 1;
             if (parent == npos) {
                 const timeline_api_call& call = whole_.api_calls[old.launch];
-                const std::uint32_t owner = changed_owner(whole_.ops_by_launch[call.first_op]);
+                const range_id owner = changed_owner(whole_.ops_by_launch[call.first_op]);
                 if (is_range(owner)) of.depth = to.depth[owner] + 1;
             }
-            replayed_[i] = static_cast<std::uint32_t>(to.replayed.size());
+            replayed_[i] = to.replayed.end_id();
             to.replayed.push_back(of);
             if (!att_.replayed_keeps_name.empty()) to.replayed_keeps_name.push_back(att_.replayed_keeps_name[i]);
         }
     }
 
     // The innermost range that is kept of those for which an operation counts.
-    std::uint32_t changed_owner(std::size_t op) const {
-        const std::uint32_t owner = att_.owner[op];
+    range_id changed_owner(op_id op) const {
+        const range_id owner = att_.owner[op];
         if (!is_range(owner)) return owner;
         if (kept_.ranges[owner] != 0) return range_[owner];
-        std::uint32_t changed = npos;
-        for_each_open_range(whole_, att_, op, [&](std::uint32_t range) {
+        range_id changed = npos;
+        for_each_open_range(whole_, att_, op, [&](range_id range) {
             if (changed == npos) changed = range_[range] != npos && kept_.ranges[range] != 0 ? range_[range] : npos;
         });
         if (changed != npos) return changed;
         // Its ranges are gone, and what they hung under is not.
-        std::uint32_t above = owner;
+        range_id above = owner;
         while (is_range(above)) above = att_.parent[above];
         return above == owner_ambiguous ? owner_ambiguous : owner_no_range;
     }
@@ -306,14 +314,13 @@ private:
     const kept_entities& kept_;
     const time_spans* times_;
     timeline out_;
-    std::vector<std::uint8_t> range_is_kept_;  // as kept_.ranges, and those that only captured ranges need
-    // Old index → new one.
-    std::vector<std::uint32_t> range_;
-    std::vector<std::uint32_t> call_;
-    std::vector<std::uint32_t> op_;
-    std::vector<std::uint32_t> replayed_;  // of one that is not kept: the nearest above that is
-    list_heads open_;
-    list_heads torch_;
+    row_values<range_id, std::uint8_t> range_is_kept_;  // as kept_.ranges, and those that only captured ranges need
+    index_map<range_id> range_;
+    index_map<call_id> call_;
+    index_map<op_id> op_;
+    index_map<replayed_id> replayed_;  // of one that is not kept: the nearest above that is
+    list_heads<open_node> open_;
+    list_heads<torch_node> torch_;
 };
 
 }  // namespace

@@ -15,11 +15,11 @@ namespace prof {
 
 struct kept_entities {
     // By index: 1 if it is kept.
-    std::vector<std::uint8_t> ranges{};
-    std::vector<std::uint8_t> replayed{};  // of the attribution
-    std::vector<std::uint8_t> calls{};
-    std::vector<std::uint8_t> ops{};
-    std::vector<std::uint8_t> marks{};
+    row_values<range_id, std::uint8_t> ranges{};
+    row_values<replayed_id, std::uint8_t> replayed{};  // of the attribution
+    row_values<call_id, std::uint8_t> calls{};
+    row_values<op_id, std::uint8_t> ops{};
+    row_values<mark_id, std::uint8_t> marks{};
 };
 
 // Ranges and windows are cut to `times`, unless it is null. A kept operation whose call is not kept has no launch.

@@ -57,10 +57,13 @@ path_pattern segments_of(std::string_view pattern) {
     return out;
 }
 
-// A range, or a captured one under a launch; or with the index owner_ambiguous the row of that name.
+// A range, or a captured one under a launch; or with owner_ambiguous for a range the row of that name.
 struct place {
-    std::uint32_t index = npos;
-    bool is_replayed = false;
+    range_id range = npos;
+    replayed_id replayed = npos;
+
+    bool is_replayed() const noexcept { return replayed != npos; }
+    bool is_none() const noexcept { return range == npos && replayed == npos; }
 };
 
 class range_matcher {
@@ -99,13 +102,13 @@ private:
         std::vector<path_pattern> readings = {segments_of(pattern)};
         if (readings.front().size() > 1) readings.push_back({segment_pattern(pattern)});
         for (path_pattern& reading : readings) {
-            for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-                if (!may_match(i) || !accepts(reading, {i, false})) continue;
+            for (const range_id i : data_.ranges.ids()) {
+                if (!may_match(i) || !accepts(reading, {.range = i})) continue;
                 out_.matches[i] = 1;
                 found = true;
             }
-            for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
-                if (!accepts(reading, {i, true})) continue;
+            for (const replayed_id i : att_.replayed.ids()) {
+                if (!accepts(reading, {.replayed = i})) continue;
                 out_.replayed_matches[i] = 1;
                 found = true;
             }
@@ -113,7 +116,7 @@ private:
         if (!found) out_.in_vain.push_back(complaint(pattern));
     }
 
-    bool may_match(std::uint32_t range) const {
+    bool may_match(range_id range) const {
         const timeline_range& of = data_.ranges[range];
         if (of.style == range_style::start_end) return !att_.hidden.contains(of);
         return tree_.node_of(range) != npos || tree_.is_in_stage(range);
@@ -121,26 +124,25 @@ private:
 
     bool accepts(path_pattern& pattern, place at) {
         for (auto segment = pattern.rbegin(); segment != pattern.rend(); ++segment) {
-            if (at.index == npos || !accepts(*segment, at)) return false;
-            at = at.index == owner_ambiguous ? place{} : above(at);
+            if (at.is_none() || !accepts(*segment, at)) return false;
+            at = at.range == owner_ambiguous ? place{} : above(at);
         }
         return true;
     }
 
     bool accepts(segment_pattern& segment, const place& at) {
-        if (at.index == owner_ambiguous) return segment.accepts(ambiguous_text);
+        if (at.range == owner_ambiguous) return segment.accepts(ambiguous_text);
         const timeline_range& range = range_at(at);
-        const std::uint32_t node = at.is_replayed                          ? tree_.node_of_replayed(at.index)
-                                   : range.style == range_style::start_end ? npos
-                                                                           : tree_.node_of(at.index);
+        const row_tree::node_id node = at.is_replayed()                        ? tree_.node_of_replayed(at.replayed)
+                                       : range.style == range_style::start_end ? row_tree::node_id()
+                                                                               : tree_.node_of(at.range);
         // By the row that has it; else by its own name.
         constexpr std::uint64_t of_row = std::uint64_t{1} << 63;
         if (node != npos && segment.accepts_any(of_row | node, [&] { return texts_of_row(node); })) return true;
-        return segment.accepts_any(std::uint64_t{range.domain} << 32 | range.name,
-                                   [&] { return texts_of_range(range); });
+        return segment.accepts_any(range.name_key(), [&] { return texts_of_range(range); });
     }
 
-    std::vector<std::string> texts_of_row(std::uint32_t node) const {
+    std::vector<std::string> texts_of_row(row_tree::node_id node) const {
         const row_tree::node& of = tree_.nodes()[node];
         std::vector<std::string> out = {std::string(of.text)};
         if (of.is_captured) out.push_back(with_captured(out.front(), true));
@@ -156,29 +158,29 @@ private:
     }
 
     const timeline_range& range_at(const place& at) const {
-        return data_.ranges[at.is_replayed ? att_.replayed[at.index].range : at.index];
+        return data_.ranges[at.is_replayed() ? att_.replayed[at.replayed].range : at.range];
     }
 
     // Where self time of the launch goes; an owner_ constant if to no range.
-    std::uint32_t owner_of_launch(std::uint32_t replayed) const {
+    range_id owner_of_launch(replayed_id replayed) const {
         const timeline_api_call& call = data_.api_calls[att_.replayed[replayed].launch];
         return att_.owner[data_.ops_by_launch[call.first_op]];
     }
 
     place above(const place& at) const {
-        if (!at.is_replayed) {
-            return {range_or_ambiguous(att_.parent[at.index]), false};
+        if (!at.is_replayed()) {
+            return {.range = range_or_ambiguous(att_.parent[at.range])};
         }
-        if (const std::uint32_t parent = att_.replayed[at.index].parent; parent != npos) return {parent, true};
-        return {range_or_ambiguous(owner_of_launch(at.index)), false};
+        if (const replayed_id parent = att_.replayed[at.replayed].parent; parent != npos) return {.replayed = parent};
+        return {.range = range_or_ambiguous(owner_of_launch(at.replayed))};
     }
-    static std::uint32_t range_or_ambiguous(std::uint32_t owner) noexcept {
+    static range_id range_or_ambiguous(range_id owner) noexcept {
         return is_range(owner) || owner == owner_ambiguous ? owner : npos;
     }
 
     void keep_start_end() {
         std::vector<std::vector<time_span>> spans;  // by process
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             if (out_.matches[i] == 0 || range.style != range_style::start_end) continue;
             const std::uint32_t process = data_.threads[range.thread].process;
@@ -191,9 +193,9 @@ private:
     void keep_inside() {
         constexpr std::uint8_t unknown = 2;
         out_.kept.assign(data_.ranges.size(), unknown);
-        std::vector<std::uint32_t> waiting;
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
-            std::uint32_t at = i;
+        std::vector<range_id> waiting;
+        for (const range_id i : data_.ranges.ids()) {
+            range_id at = i;
             for (; is_range(at) && out_.kept[at] == unknown; at = att_.parent[at]) waiting.push_back(at);
             bool is_inside = is_range(at) && out_.kept[at] == 1;
             if (at == owner_ambiguous) is_inside = out_.ambiguous;
@@ -218,13 +220,13 @@ private:
     // Parents come before their children.
     void keep_replayed() {
         out_.replayed_kept.assign(att_.replayed.size(), 0);
-        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+        for (const replayed_id i : att_.replayed.ids()) {
             const replayed_range& of = att_.replayed[i];
             bool is_inside = out_.replayed_matches[i] == 1;
             if (of.parent != npos) {
                 is_inside = is_inside || out_.replayed_kept[of.parent] == 1;
             } else {
-                const std::uint32_t owner = owner_of_launch(i);
+                const range_id owner = owner_of_launch(i);
                 is_inside =
                     is_inside || (is_range(owner) ? out_.kept[owner] == 1 : owner == owner_ambiguous && out_.ambiguous);
             }
@@ -238,7 +240,7 @@ private:
         constexpr std::size_t most_names = 8;
         std::vector<std::string> names;
         std::unordered_set<std::string_view> seen;
-        for (const std::uint32_t node : tree_.preorder()) {
+        for (const row_tree::node_id node : tree_.preorder()) {
             const std::string_view text = tree_.nodes()[node].text;
             if (row_tree::kind_of(node) == row_kind::range && seen.insert(text).second) names.emplace_back(text);
         }

@@ -21,10 +21,10 @@
 namespace prof {
 
 struct matched_ranges {
-    std::vector<std::uint8_t> matches{};           // by range: a pattern means it
-    std::vector<std::uint8_t> kept{};              // by range: it matches, or lies inside one that does
-    std::vector<std::uint8_t> replayed_matches{};  // the same by replayed range
-    std::vector<std::uint8_t> replayed_kept{};
+    row_values<range_id, std::uint8_t> matches{};              // by range: a pattern means it
+    row_values<range_id, std::uint8_t> kept{};                 // by range: it matches, or lies inside one that does
+    row_values<replayed_id, std::uint8_t> replayed_matches{};  // the same by replayed range
+    row_values<replayed_id, std::uint8_t> replayed_kept{};
     // The rows that always exist.
     bool no_range = false;
     bool ambiguous = false;
@@ -33,7 +33,7 @@ struct matched_ranges {
     std::uint64_t count = 0;              // of ranges that match
     std::vector<std::string> in_vain{};   // a line for each pattern that matches nothing
     bool any() const noexcept { return count != 0 || no_range || ambiguous || unmatched; }
-    bool in_start_end(const timeline& data, std::uint32_t thread, std::int64_t time_ns) const {
+    bool in_start_end(const timeline& data, thread_id thread, std::int64_t time_ns) const {
         const std::uint32_t process = data.threads[thread].process;
         return process < start_end.size() && start_end[process].contains(time_ns);
     }

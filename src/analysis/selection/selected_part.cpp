@@ -22,15 +22,15 @@ public:
     // Of the ranges for which `counts` is true.
     template <typename TCounts>
     open_times(const timeline& data, TCounts&& counts) {
-        std::vector<std::vector<time_span>> spans(data.threads.size());
-        for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+        row_values<thread_id, std::vector<time_span>> spans(data.threads.size());
+        for (const range_id i : data.ranges.ids()) {
             const timeline_range& range = data.ranges[i];
             if (range.style != range_style::push_pop || !range.takes_part() || !counts(i)) continue;
             spans[range.thread].push_back({range.start_ns, range.inside_until_ns()});
         }
         for (std::vector<time_span>& of : spans) by_thread_.emplace_back(std::move(of));
     }
-    bool contain(std::uint32_t thread, std::int64_t ns) const {
+    bool contain(thread_id thread, std::int64_t ns) const {
         return thread < by_thread_.size() && by_thread_[thread].contains(ns);
     }
 
@@ -53,37 +53,37 @@ public:
     void keep_ranges(const row_tree& tree, const matched_ranges& found) {
         kept_.ranges = found.kept;
         kept_.replayed = found.replayed_kept;
-        for (std::uint32_t i = 0; i < data_.ops.size(); ++i) kept_.ops[i] = counts(tree, found, i) ? 1 : 0;
-        for (std::size_t i = 0; i < data_.api_calls.size(); ++i) {
+        for (const op_id i : data_.ops.ids()) kept_.ops[i] = counts(tree, found, i) ? 1 : 0;
+        for (const call_id i : data_.api_calls.ids()) {
             kept_.calls[i] = counts(found, data_.api_calls[i]) ? 1 : 0;
         }
         keep_marks(found);
     }
 
     void keep_times(const time_spans& times) {
-        for (std::size_t i = 0; i < data_.ops.size(); ++i) {
+        for (const op_id i : data_.ops.ids()) {
             const gpu_op& op = data_.ops[i];
             drop_unless(kept_.ops[i],
                         times.contains(op.launch == npos ? op.start_ns : data_.api_calls[op.launch].start_ns));
         }
-        for (std::size_t i = 0; i < data_.api_calls.size(); ++i) {
+        for (const call_id i : data_.api_calls.ids()) {
             drop_unless(kept_.calls[i], times.contains(data_.api_calls[i].start_ns));
         }
         // A launch may lie in the nanosecond in which its range ends.
-        std::vector<std::uint8_t> has_work(data_.ranges.size(), 0);
-        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+        row_values<range_id, std::uint8_t> has_work(data_.ranges.size(), 0);
+        for (const op_id op : data_.ops.ids()) {
             if (kept_.ops[op] == 0) continue;
-            for_each_open_range(data_, att_, op, [&](std::uint32_t range) { has_work[range] = 1; });
+            for_each_open_range(data_, att_, op, [&](range_id range) { has_work[range] = 1; });
         }
-        for (std::size_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             if (range.style == range_style::graph_context) continue;
             drop_unless(kept_.ranges[i], has_work[i] != 0 || times.cut(range.start_ns, range.end_ns).has_value());
         }
-        for (std::size_t i = 0; i < data_.marks.size(); ++i) {
+        for (const mark_id i : data_.marks.ids()) {
             drop_unless(kept_.marks[i], times.contains(data_.marks[i].time_ns));
         }
-        for (std::size_t i = 0; i < att_.replayed.size(); ++i) {
+        for (const replayed_id i : att_.replayed.ids()) {
             drop_unless(kept_.replayed[i], times.contains(data_.api_calls[att_.replayed[i].launch].start_ns));
         }
     }
@@ -91,12 +91,12 @@ public:
     std::uint64_t ops() const { return static_cast<std::uint64_t>(std::count(kept_.ops.begin(), kept_.ops.end(), 1)); }
     // A captured range exists only where work counts for it.
     kept_entities take() {
-        std::vector<std::uint8_t> has_work(att_.replayed.size(), 0);
-        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+        row_values<replayed_id, std::uint8_t> has_work(att_.replayed.size(), 0);
+        for (const op_id op : data_.ops.ids()) {
             if (kept_.ops[op] == 0) continue;
-            for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { has_work[replayed] = 1; });
+            for_each_replayed_range(att_, op, [&](replayed_id replayed) { has_work[replayed] = 1; });
         }
-        for (std::size_t i = 0; i < has_work.size(); ++i) drop_unless(kept_.replayed[i], has_work[i] != 0);
+        for (const replayed_id i : has_work.ids()) drop_unless(kept_.replayed[i], has_work[i] != 0);
         return std::move(kept_);
     }
 
@@ -105,14 +105,14 @@ private:
         if (!is_inside) kept = 0;
     }
 
-    bool counts(const row_tree& tree, const matched_ranges& found, std::uint32_t op) const {
+    bool counts(const row_tree& tree, const matched_ranges& found, op_id op) const {
         bool out = false;
-        for_each_open_range(data_, att_, op, [&](std::uint32_t range) { out = out || found.matches[range] != 0; });
+        for_each_open_range(data_, att_, op, [&](range_id range) { out = out || found.matches[range] != 0; });
         if (out) return true;
         for_each_replayed_range(att_, op,
-                                [&](std::uint32_t replayed) { out = out || found.replayed_matches[replayed] != 0; });
+                                [&](replayed_id replayed) { out = out || found.replayed_matches[replayed] != 0; });
         if (out) return true;
-        const std::uint32_t launch = data_.ops[op].launch;
+        const call_id launch = data_.ops[op].launch;
         if (launch != npos) {
             const timeline_api_call& call = data_.api_calls[launch];
             if (found.in_start_end(data_, call.thread, call.start_ns)) return true;
@@ -133,11 +133,11 @@ private:
     bool counts(const matched_ranges& found, const timeline_api_call& call) const {
         if (call.op_count != 0) {
             const auto ops = ops_of(data_, call);
-            return std::any_of(ops.begin(), ops.end(), [&](std::uint32_t op) { return kept_.ops[op] != 0; });
+            return std::any_of(ops.begin(), ops.end(), [&](op_id op) { return kept_.ops[op] != 0; });
         }
         bool in_range = false;
-        for (std::uint32_t at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
-            const std::uint32_t range = data_.open_nodes[at].range;
+        for (open_node_id at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
+            const range_id range = data_.open_nodes[at].range;
             if (found.matches[range] != 0) return true;
             in_range = in_range || !att_.hidden.contains(data_.ranges[range]);
         }
@@ -146,9 +146,9 @@ private:
 
     // Beginnings of steps are always kept, so that times a step can be estimated.
     void keep_marks(const matched_ranges& found) {
-        const open_times kept(data_, [&](std::uint32_t range) { return found.kept[range] != 0; });
-        const open_times any(data_, [&](std::uint32_t range) { return !att_.hidden.contains(data_.ranges[range]); });
-        for (std::size_t i = 0; i < data_.marks.size(); ++i) {
+        const open_times kept(data_, [&](range_id range) { return found.kept[range] != 0; });
+        const open_times any(data_, [&](range_id range) { return !att_.hidden.contains(data_.ranges[range]); });
+        for (const mark_id i : data_.marks.ids()) {
             const timeline_mark& mark = data_.marks[i];
             const bool is_inside = kept.contain(mark.thread, mark.time_ns) ||
                                    found.in_start_end(data_, mark.thread, mark.time_ns) ||

@@ -22,11 +22,11 @@ namespace {
 
 // The moments at which a range of the name was pushed, by time.
 std::vector<const timeline_range*> beginnings(const timeline& data, const range_name& wanted) {
-    std::unordered_map<std::uint64_t, bool> known;  // domain << 32 | name
+    std::unordered_map<std::uint64_t, bool> known;  // by timeline_range::name_key()
     std::vector<const timeline_range*> out;
     for (const timeline_range& range : data.ranges) {
         if (range.style != range_style::push_pop) continue;
-        const auto [found, is_new] = known.try_emplace(std::uint64_t{range.domain} << 32 | range.name, false);
+        const auto [found, is_new] = known.try_emplace(range.name_key(), false);
         if (is_new) found->second = is_named(data, range, wanted);
         if (found->second) out.push_back(&range);
     }
@@ -35,7 +35,7 @@ std::vector<const timeline_range*> beginnings(const timeline& data, const range_
 
 std::string complaint(const timeline& data, const range_name& wanted) {
     std::vector<std::string> names;
-    std::unordered_set<std::uint32_t> seen;
+    std::unordered_set<name_id> seen;
     for (const timeline_range& range : data.ranges) {
         const bool counts = range.style == range_style::push_pop && range.takes_part();
         if (counts && seen.insert(range.name).second) names.push_back(fold_digits(data.name(range.name)));
@@ -45,14 +45,14 @@ std::string complaint(const timeline& data, const range_name& wanted) {
            (near.empty() ? std::string() : "; did you mean " + terminal_safe(near) + "?");
 }
 
-std::uint32_t name_id(timeline& data, const std::string& text) {
-    std::uint32_t unused = UINT32_MAX;
+name_id id_of_name(timeline& data, const std::string& text) {
+    auto unused = UINT32_MAX;
     for (const auto& [id, known] : data.name_table) {
         if (known == text) return id;
     }
-    while (data.name_table.contains(unused)) --unused;
-    data.name_table.emplace(unused, text);
-    return unused;
+    while (data.name_table.contains(name_id(unused))) --unused;
+    data.name_table.emplace(name_id(unused), text);
+    return name_id(unused);
 }
 
 std::uint16_t domain_index(timeline& data, const std::string& name) {
@@ -76,7 +76,7 @@ void count_steps_by(timeline& data, std::string_view name) {
         window.drawn_first = window.drawn_among = 0;
         window.ends_with_step = false;
     }
-    const std::uint32_t step = name_id(data, "step");
+    const name_id step = id_of_name(data, "step");
     const std::uint16_t domain = domain_index(data, "prof");
     for (std::uint64_t number = 0; number < begun.size(); ++number) {
         const timeline_range& range = *begun[number];

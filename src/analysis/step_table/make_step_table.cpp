@@ -36,15 +36,15 @@ bool is_after_launch(idle_cause cause) noexcept {
 }
 
 // Where there are no steps: the thread that the process began with; if it is not there, the one with the most calls.
-std::uint32_t main_thread(const timeline& data) {
+thread_id main_thread(const timeline& data) {
     const std::optional<std::int64_t> pid = data.number("pid");
-    for (std::uint32_t i = 0; pid && i < data.threads.size(); ++i) {
+    for (thread_id i{0}; pid && i < data.threads.size(); ++i) {
         if (data.threads[i].tid == *pid) return i;
     }
-    std::vector<std::uint64_t> calls(data.threads.size());
+    row_values<thread_id, std::uint64_t> calls(data.threads.size());
     for (const timeline_api_call& call : data.api_calls) ++calls[call.thread];
     const auto most = std::max_element(calls.begin(), calls.end());
-    return most == calls.end() ? npos : static_cast<std::uint32_t>(most - calls.begin());
+    return most == calls.end() ? npos : thread_id(most - calls.begin());
 }
 
 class table_maker {
@@ -81,10 +81,10 @@ private:
     void cover(std::uint32_t device) {
         in_steps_.restart();
         walk_device(data_, class_of_, device, steps_.front().from_ns(), steps_.back().to_ns(),
-                    [&](const covered_time& piece, std::uint32_t next) { take(piece, device, next); });
+                    [&](const covered_time& piece, op_id next) { take(piece, device, next); });
     }
 
-    void take(const covered_time& piece, std::uint32_t device, std::uint32_t next) {
+    void take(const covered_time& piece, std::uint32_t device, op_id next) {
         if (!in_steps_.move_to(piece.start_ns, piece.end_ns)) return;
         if (piece.is_idle()) {
             causes_.explain({piece.start_ns, piece.end_ns, device, next},
@@ -102,7 +102,7 @@ private:
                                                [&](const auto& each) { return piece.of(each.first) != npos; });
         const std::int64_t ns = in_steps(piece.start_ns, piece.end_ns);
         if (ns == 0) return;
-        const std::uint32_t op = piece.of(first->first);
+        const op_id op = piece.of(first->first);
         const step_rows::found_row found = rows_.of_op(op);
         at(found.row).ns[static_cast<std::size_t>(first->second)] += ns;
         const bool is_by_row = first->second == step_column::computing;
@@ -111,7 +111,7 @@ private:
         children_.add_busy(found, op, first->second, ns);
     }
 
-    void idle(const idle_piece& piece, std::uint32_t next) {
+    void idle(const idle_piece& piece, op_id next) {
         const auto add = [&](const step_rows::found_row& found, std::int64_t ns) {
             at(found.row).ns[static_cast<std::size_t>(column_of_cause(piece.cause))] += ns;
         };
@@ -134,7 +134,7 @@ private:
     }
 
     // Where PyTorch's operators are the parts, that is known of launches alone: launching is for the next operation.
-    step_rows::found_row host_row(const idle_piece& piece, std::int64_t at_ns, std::uint32_t next) {
+    step_rows::found_row host_row(const idle_piece& piece, std::int64_t at_ns, op_id next) {
         const step_rows::found_row found = rows_.on_host(piece.range, at_ns);
         if (found.row != step_rows::rest || piece.cause != idle_cause::launching || next == npos) return found;
         const step_rows::found_row of_next = rows_.of_op(next);
@@ -150,17 +150,17 @@ private:
     }
 
     // The same step by step.
-    void add_cells(std::uint32_t row, std::size_t use, std::int64_t start_ns, std::int64_t end_ns) {
+    void add_cells(step_row_id row, std::size_t use, std::int64_t start_ns, std::int64_t end_ns) {
         if (cells_ == nullptr) return;
         in_steps_.for_each(start_ns, end_ns, [&](std::uint32_t step, std::int64_t from_ns, std::int64_t to_ns) {
             series_of(row, use)[step] += to_ns - from_ns;
         });
     }
-    void add_host_cell(std::uint32_t row, std::size_t step, std::int64_t ns) {
+    void add_host_cell(step_row_id row, std::size_t step, std::int64_t ns) {
         if (cells_ != nullptr) series_of(row, no_use)[step] += ns;
     }
-    std::vector<std::int64_t>& series_of(std::uint32_t row, std::size_t use) {
-        auto& found = series_[{use, std::min(row, step_cells::most_rows)}];
+    std::vector<std::int64_t>& series_of(step_row_id row, std::size_t use) {
+        auto& found = series_[{use, std::min(row, step_row_id(step_cells::most_rows))}];
         if (found.empty()) found.resize(steps_.size());
         return found;
     }
@@ -172,18 +172,17 @@ private:
                 add_host_cell(step_rows::rest, i, step.end_ns - step.start_ns);
                 continue;
             }
-            host_.for_each_range(thread_, step.start_ns, step.end_ns,
-                                 [&](std::int64_t from_ns, std::int64_t to_ns, std::uint32_t range) {
-                                     const step_rows::found_row found = rows_.on_host(range, from_ns);
-                                     step_table_row& row = at(found.row);
-                                     row.cpu_ns += to_ns - from_ns;
-                                     add_host_cell(found.row, i, to_ns - from_ns);
-                                     row.wait_ns += waiting(from_ns, to_ns);
-                                     children_.add_host(found, thread_, range, from_ns, to_ns,
-                                                        [&](std::int64_t since_ns, std::int64_t until_ns) {
-                                                            return waiting(since_ns, until_ns);
-                                                        });
-                                 });
+            host_.for_each_range(
+                thread_, step.start_ns, step.end_ns, [&](std::int64_t from_ns, std::int64_t to_ns, range_id range) {
+                    const step_rows::found_row found = rows_.on_host(range, from_ns);
+                    step_table_row& row = at(found.row);
+                    row.cpu_ns += to_ns - from_ns;
+                    add_host_cell(found.row, i, to_ns - from_ns);
+                    row.wait_ns += waiting(from_ns, to_ns);
+                    children_.add_host(
+                        found, thread_, range, from_ns, to_ns,
+                        [&](std::int64_t since_ns, std::int64_t until_ns) { return waiting(since_ns, until_ns); });
+                });
         }
     }
 
@@ -200,12 +199,12 @@ private:
 
     void count_calls() {
         step_search step_at(steps_);
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             if (range.style != range_style::push_pop || range.is_operator || att_.hidden.contains(range)) continue;
             if (step_at.at(range.start_ns) == npos) continue;
             if (range.is_module) {
-                const std::uint32_t inside = host_.range_at(range.thread, range.start_ns);
+                const range_id inside = host_.range_at(range.thread, range.start_ns);
                 children_.count_call(rows_.on_host(inside, range.start_ns), i);
                 continue;
             }
@@ -216,7 +215,7 @@ private:
             }
             if (continues_phase(data_, range)) continue;
             // The program's range around a phase that has its name is the same call.
-            const std::uint32_t around = att_.parent[i];
+            const range_id around = att_.parent[i];
             if (is_range(around) && rows_.on_host(around, range.start_ns).row == found.row) continue;
             step_table_row& row = at(found.row);
             ++row.calls;
@@ -224,7 +223,7 @@ private:
         }
     }
 
-    step_table_row& at(std::uint32_t row) {
+    step_table_row& at(step_row_id row) {
         if (row >= out_.size()) out_.resize(rows_.size());
         return out_[row];
     }
@@ -232,7 +231,7 @@ private:
     void finish(step_table& out) {
         finish_cells();
         text_budget texts;
-        for (std::uint32_t i = 0; i < out_.size(); ++i) {
+        for (const step_row_id i : out_.ids()) {
             step_table_row& row = out_[i];
             if (row.total_ns() == 0 && row.cpu_ns == 0 && row.calls == 0) continue;
             row.name = texts.of(rows_.name(i));
@@ -271,7 +270,7 @@ private:
     const timeline& data_;
     const attribution& att_;
     const std::vector<whole_step>& steps_;
-    std::uint32_t thread_;  // npos: there is none
+    thread_id thread_;  // npos: there is none
     step_cursor in_steps_;
     step_search host_step_;
     op_classifier class_of_;
@@ -281,9 +280,9 @@ private:
     row_tree tree_;
     step_rows rows_;
     step_children children_;
-    std::vector<step_table_row> out_;  // by row of rows_
+    row_table<step_table_row, step_row_id> out_;
     step_cells* cells_;
-    std::map<std::pair<std::size_t, std::uint32_t>, std::vector<std::int64_t>> series_;  // by use and row
+    std::map<std::pair<std::size_t, step_row_id>, std::vector<std::int64_t>> series_;  // by use and row
 };
 
 }  // namespace

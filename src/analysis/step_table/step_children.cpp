@@ -18,9 +18,9 @@ step_children::step_children(const timeline& data, const attribution& att, const
     }
 }
 
-void step_children::add_busy(const step_rows::found_row& row, std::uint32_t op, step_column use, std::int64_t ns) {
-    const auto add = [&](std::uint32_t to) { children_[to].own.ns[static_cast<std::size_t>(use)] += ns; };
-    std::uint32_t in_ranges = range_child(row, tree_.self_of(op));
+void step_children::add_busy(const step_rows::found_row& row, op_id op, step_column use, std::int64_t ns) {
+    const auto add = [&](child_id to) { children_[to].own.ns[static_cast<std::size_t>(use)] += ns; };
+    child_id in_ranges = range_child(row, tree_.self_of(op));
     if (const std::optional<module_scopes> scopes = finder_.scopes_of_op(op)) {
         const auto [known, is_new] = scope_paths_.try_emplace(scopes->path, npos);
         if (is_new) known->second = scopes_.node_of_scopes(finder_.paths()[scopes->path]);
@@ -30,8 +30,8 @@ void step_children::add_busy(const step_rows::found_row& row, std::uint32_t op, 
     if (!finder_.calls().empty()) add(module_child(row.row, finder_.maker_of_op(op)));
 }
 
-void step_children::count_call(const step_rows::found_row& row, std::uint32_t range) {
-    const auto count = [&](std::uint32_t at) {
+void step_children::count_call(const step_rows::found_row& row, range_id range) {
+    const auto count = [&](child_id at) {
         step_table_row& own = children_[at].own;
         ++own.calls;
         own.first_ns = std::min(own.first_ns, data_.ranges[range].start_ns);
@@ -43,28 +43,28 @@ void step_children::count_call(const step_rows::found_row& row, std::uint32_t ra
     }
 }
 
-void step_children::add_host_time(std::uint32_t at, std::int64_t cpu_ns, std::int64_t wait_ns) {
+void step_children::add_host_time(child_id at, std::int64_t cpu_ns, std::int64_t wait_ns) {
     children_[at].own.cpu_ns += cpu_ns;
     children_[at].own.wait_ns += wait_ns;
 }
 
-std::uint32_t step_children::tree_node_of(std::uint32_t range) const {
+row_tree::node_id step_children::tree_node_of(range_id range) const {
     for (; is_range(range); range = att_.parent[range]) {
-        if (const std::uint32_t node = tree_.node_of(range); node != npos) return node;
+        if (const row_tree::node_id node = tree_.node_of(range); node != npos) return node;
     }
     return npos;
 }
 
 // `node`: in the tree; what is not below the row's own node is the row's.
-std::uint32_t step_children::range_child(const step_rows::found_row& row, std::uint32_t node) {
-    const std::uint32_t root = roots_of(row.row).ranges;
+auto step_children::range_child(const step_rows::found_row& row, row_tree::node_id node) -> child_id {
+    const child_id root = roots_of(row.row).ranges;
     if (row.node == npos || node == npos || node == row.node) return root;
-    const auto key = [&](std::uint32_t of) { return std::uint64_t{row.row} << 32 | of; };
+    const auto key = [&](row_tree::node_id of) { return pair_key(row.row, of); };
     if (const auto known = by_node_.find(key(node)); known != by_node_.end()) return known->second;
-    std::vector<std::uint32_t> path;
-    std::uint32_t at = node;
+    std::vector<row_tree::node_id> path;
+    row_tree::node_id at = node;
     for (; at != npos && at != row.node; at = tree_.nodes()[at].parent) path.push_back(at);
-    std::uint32_t found = root;
+    child_id found = root;
     if (at == row.node) {
         for (auto next = path.rbegin(); next != path.rend(); ++next) {
             found = below(found, tree_.nodes()[*next].text, step_row_kind::range);
@@ -74,26 +74,26 @@ std::uint32_t step_children::range_child(const step_rows::found_row& row, std::u
     return found;
 }
 
-std::uint32_t step_children::module_of_name(std::uint32_t name) {
+module_node_id step_children::module_of_name(name_id name) {
     const auto [known, is_new] = module_names_.try_emplace(name, npos);
     if (is_new) known->second = modules_.node_of(data_.name(name));
     return known->second;
 }
 
-std::uint32_t step_children::module_child(std::uint32_t row, const maker_of_node& made) {
+auto step_children::module_child(step_row_id row, const maker_of_node& made) -> child_id {
     if (made.where != made_in::module) return roots_of(row).modules;
     return module_child_at(row, module_of_name(data_.ranges[made.call].name));
 }
 
 // A list of modules, which is never called, is no row: its name is part of the names of what it holds.
-std::uint32_t step_children::module_child_at(std::uint32_t row, std::uint32_t module) {
-    const auto key = [&](std::uint32_t of) { return std::uint64_t{row} << 32 | of; };
+auto step_children::module_child_at(step_row_id row, module_node_id module) -> child_id {
+    const auto key = [&](module_node_id of) { return pair_key(row, of); };
     if (const auto known = by_module_.find(key(module)); known != by_module_.end()) return known->second;
-    std::vector<std::uint32_t> path;
-    for (std::uint32_t at = module; at != npos; at = modules_.parent(at)) {
+    std::vector<module_node_id> path;
+    for (module_node_id at = module; at != npos; at = modules_.parent(at)) {
         if (at == module || !modules_.at(at).class_name.empty()) path.push_back(at);
     }
-    std::uint32_t found = roots_of(row).modules;
+    child_id found = roots_of(row).modules;
     std::size_t named = 0;
     for (auto next = path.rbegin(); next != path.rend(); ++next) {
         const std::string_view whole = modules_.at(*next).path;
@@ -105,13 +105,13 @@ std::uint32_t step_children::module_child_at(std::uint32_t row, std::uint32_t mo
 }
 
 // The first part of a scope's path is the function, which is the row.
-std::uint32_t step_children::scope_child(std::uint32_t inside, std::uint32_t scope) {
+auto step_children::scope_child(child_id inside, module_node_id scope) -> child_id {
     if (scopes_.parent(scope) == npos) return inside;
-    const std::uint64_t key = std::uint64_t{inside} << 32 | scope;
+    const std::uint64_t key = pair_key(inside, scope);
     if (const auto known = by_scope_.find(key); known != by_scope_.end()) return known->second;
-    std::vector<std::uint32_t> path;
-    for (std::uint32_t at = scope; scopes_.parent(at) != npos; at = scopes_.parent(at)) path.push_back(at);
-    std::uint32_t found = inside;
+    std::vector<module_node_id> path;
+    for (module_node_id at = scope; scopes_.parent(at) != npos; at = scopes_.parent(at)) path.push_back(at);
+    child_id found = inside;
     for (auto next = path.rbegin(); next != path.rend(); ++next) {
         found = below(found, scopes_.at(*next).part, step_row_kind::scope);
     }
@@ -119,17 +119,17 @@ std::uint32_t step_children::scope_child(std::uint32_t inside, std::uint32_t sco
     return found;
 }
 
-const step_children::pair_of_roots& step_children::roots_of(std::uint32_t row) {
+const step_children::pair_of_roots& step_children::roots_of(step_row_id row) {
     if (row >= roots_.size()) roots_.resize(row + 1);
     pair_of_roots& of = roots_[row];
     if (of.ranges == npos) {
-        of = {static_cast<std::uint32_t>(children_.size()), static_cast<std::uint32_t>(children_.size() + 1)};
+        of = {children_.end_id(), child_id(children_.size() + 1)};
         children_.resize(children_.size() + 2);
     }
     return of;
 }
 
-std::uint32_t step_children::below(std::uint32_t above, std::string_view name, step_row_kind kind) {
+auto step_children::below(child_id above, std::string_view name, step_row_kind kind) -> child_id {
     if (children_[above].depth == deepest) return above;
     const auto key_of = [&](std::string_view text) {
         return std::to_string(above) + static_cast<char>('a' + static_cast<int>(kind)) + std::string(text);
@@ -142,14 +142,14 @@ std::uint32_t step_children::below(std::uint32_t above, std::string_view name, s
         key = key_of(name);
         if (const auto known = by_name_.find(key); known != by_name_.end()) return known->second;
     }
-    const auto number = static_cast<std::uint32_t>(children_.size());
+    const child_id number = children_.end_id();
     children_.push_back({.name = std::string(name), .kind = kind, .depth = children_[above].depth + 1});
     children_[above].inside.push_back(number);
     by_name_.emplace(std::move(key), number);
     return number;
 }
 
-std::vector<step_table_row> step_children::take(std::uint32_t row) {
+std::vector<step_table_row> step_children::take(step_row_id row) {
     if (row >= roots_.size() || roots_[row].ranges == npos) return {};
     const pair_of_roots of = roots_[row];
     const bool has_modules = !children_[of.modules].inside.empty();
@@ -157,7 +157,7 @@ std::vector<step_table_row> step_children::take(std::uint32_t row) {
 }
 
 // With all that is inside.
-step_table_row step_children::made(std::uint32_t at) {
+step_table_row step_children::made(child_id at) {
     step_table_row out = std::move(children_[at].own);
     out.name = texts_.of(std::move(children_[at].name));
     out.kind = children_[at].kind;
@@ -167,7 +167,7 @@ step_table_row step_children::made(std::uint32_t at) {
     own.calls = 0;
     own.first_ns = INT64_MAX;
     const auto has_time = [](const step_table_row& row) { return row.busy_ns() != 0 || row.cpu_ns != 0; };
-    for (const std::uint32_t inside : children_[at].inside) {
+    for (const child_id inside : children_[at].inside) {
         step_table_row made_row = made(inside);
         if (!has_time(made_row) && made_row.calls == 0) continue;
         for (std::size_t i = 0; i < out.ns.size(); ++i) out.ns[i] += made_row.ns[i];

@@ -35,10 +35,10 @@ public:
     step_children(const timeline& data, const attribution& att, const timeline& original, const row_tree& tree);
 
     // A GPU is busy with this operation of the row.
-    void add_busy(const step_rows::found_row& row, std::uint32_t op, step_column use, std::int64_t ns);
+    void add_busy(const step_rows::found_row& row, op_id op, step_column use, std::int64_t ns);
     // The host is in the row, with `range` as the innermost. visit(from_ns, to_ns) returns how much of it it waits.
     template <typename TWaiting>
-    void add_host(const step_rows::found_row& row, std::uint32_t thread, std::uint32_t range, std::int64_t from_ns,
+    void add_host(const step_rows::found_row& row, thread_id thread, range_id range, std::int64_t from_ns,
                   std::int64_t to_ns, TWaiting&& waiting) {
         const std::int64_t wait_ns = waiting(from_ns, to_ns);
         add_host_time(range_child(row, tree_node_of(range)), to_ns - from_ns, wait_ns);
@@ -52,35 +52,37 @@ public:
         }
     }
     // A range, or call of a module, began in the row.
-    void count_call(const step_rows::found_row& row, std::uint32_t range);
+    void count_call(const step_rows::found_row& row, range_id range);
 
     // Largest first. Nothing is left of the row's afterwards.
-    std::vector<step_table_row> take(std::uint32_t row);
+    std::vector<step_table_row> take(step_row_id row);
 
 private:
+    struct child;
+    using child_id = row_index<child>;
     struct child {
         std::string name;
         step_row_kind kind = step_row_kind::own;
         std::uint32_t depth = 0;
-        std::vector<std::uint32_t> inside{};
+        std::vector<child_id> inside{};
         step_table_row own{};  // its times without those of what is inside
     };
     // Of a row: what has its ranges inside, and what has its modules.
     struct pair_of_roots {
-        std::uint32_t ranges = npos;
-        std::uint32_t modules = npos;
+        child_id ranges = npos;
+        child_id modules = npos;
     };
 
-    std::uint32_t tree_node_of(std::uint32_t range) const;
-    std::uint32_t range_child(const step_rows::found_row& row, std::uint32_t node);
-    std::uint32_t module_child(std::uint32_t row, const maker_of_node& made);
-    std::uint32_t module_child_at(std::uint32_t row, std::uint32_t module);
-    std::uint32_t scope_child(std::uint32_t inside, std::uint32_t scope);
-    std::uint32_t module_of_name(std::uint32_t name);
-    const pair_of_roots& roots_of(std::uint32_t row);
-    std::uint32_t below(std::uint32_t above, std::string_view name, step_row_kind kind);
-    void add_host_time(std::uint32_t at, std::int64_t cpu_ns, std::int64_t wait_ns);
-    step_table_row made(std::uint32_t at);
+    row_tree::node_id tree_node_of(range_id range) const;
+    child_id range_child(const step_rows::found_row& row, row_tree::node_id node);
+    child_id module_child(step_row_id row, const maker_of_node& made);
+    child_id module_child_at(step_row_id row, module_node_id module);
+    child_id scope_child(child_id inside, module_node_id scope);
+    module_node_id module_of_name(name_id name);
+    const pair_of_roots& roots_of(step_row_id row);
+    child_id below(child_id above, std::string_view name, step_row_kind kind);
+    void add_host_time(child_id at, std::int64_t cpu_ns, std::int64_t wait_ns);
+    step_table_row made(child_id at);
 
     const timeline& data_;
     const attribution& att_;
@@ -88,14 +90,14 @@ private:
     module_finder finder_;
     module_tree modules_;
     module_tree scopes_;
-    std::vector<child> children_;
-    std::vector<pair_of_roots> roots_;                               // by row
-    std::unordered_map<std::string, std::uint32_t> by_name_;         // below()
-    std::unordered_map<std::uint64_t, std::uint32_t> by_node_;       // row << 32 | node of the tree
-    std::unordered_map<std::uint64_t, std::uint32_t> by_module_;     // row << 32 | node of modules_
-    std::unordered_map<std::uint64_t, std::uint32_t> by_scope_;      // child << 32 | node of scopes_
-    std::unordered_map<std::uint32_t, std::uint32_t> module_names_;  // name of a range → node of modules_
-    std::unordered_map<std::uint32_t, std::uint32_t> scope_paths_;   // of the finder → node of scopes_
+    row_table<child> children_;
+    row_table<pair_of_roots, step_row_id> roots_;
+    std::unordered_map<std::string, child_id> by_name_;              // below()
+    std::unordered_map<std::uint64_t, child_id> by_node_;            // by row and node of the tree
+    std::unordered_map<std::uint64_t, child_id> by_module_;          // by row and node of modules_
+    std::unordered_map<std::uint64_t, child_id> by_scope_;           // by child and node of scopes_
+    std::unordered_map<name_id, module_node_id> module_names_;       // name of a range → node of modules_
+    std::unordered_map<std::uint32_t, module_node_id> scope_paths_;  // of the finder → node of scopes_
     text_budget texts_;
 };
 

@@ -24,16 +24,19 @@
 
 namespace prof {
 
+// The number of a row of step_rows.
+using step_row_id = row_index<class step_rows, 0>;
+
 class step_rows {
 public:
-    static constexpr std::uint32_t rest = 0;  // the row of what is in none
+    static constexpr step_row_id rest{};  // the row of what is in none
     // Further ones are one row, "other ranges".
     static constexpr std::size_t most_rows = 4'096;
 
     struct found_row {
-        std::uint32_t row = rest;
-        std::uint32_t range = npos;  // the one that makes it the row
-        std::uint32_t node = npos;   // its node in the tree
+        step_row_id row = rest;
+        range_id range = npos;          // the one that makes it the row
+        row_tree::node_id node = npos;  // its node in the tree
     };
 
     // The arguments must outlive it.
@@ -41,35 +44,40 @@ public:
               const row_tree& tree);
 
     // Cost: the depth of the operation's ranges.
-    found_row of_op(std::uint32_t op);
+    found_row of_op(op_id op);
     // Of what the host does at `at_ns`, while `range` is the innermost one; npos: in none.
-    found_row on_host(std::uint32_t range, std::int64_t at_ns);
+    found_row on_host(range_id range, std::int64_t at_ns);
 
     std::size_t size() const noexcept { return names_.size(); }
-    const std::string& name(std::uint32_t row) const { return names_[row]; }
+    const std::string& name(step_row_id row) const { return names_[row]; }
 
 private:
-    // The latest answer for these ranges in this step.
-    struct known_row {
-        std::uint32_t open = npos;
-        std::uint32_t adopted_open = npos;
+    // The latest answer for these ranges in this step: of an operation, and of the host in a range.
+    struct known_op_row {
+        open_node_id open = npos;
+        open_node_id adopted_open = npos;
+        std::size_t step = SIZE_MAX;
+        found_row found{};
+    };
+    struct known_host_row {
+        range_id range = npos;
         std::size_t step = SIZE_MAX;
         found_row found{};
     };
 
     void take_names_of_the_program();
-    void name_phase(std::uint32_t phase, std::uint32_t range);
-    std::uint32_t outermost_around(std::uint32_t range, std::size_t step);
-    found_row find(std::uint32_t op, std::size_t step);
-    found_row find_on_host(std::uint32_t range, std::int64_t at_ns, std::size_t step);
-    std::uint32_t walk_on_host(std::uint32_t range, std::int64_t at_ns, std::size_t step);
-    bool adds_nothing(std::uint32_t index);
+    void name_phase(step_row_id phase, step_row_id range);
+    range_id outermost_around(range_id range, std::size_t step);
+    found_row find(op_id op, std::size_t step);
+    found_row find_on_host(range_id range, std::int64_t at_ns, std::size_t step);
+    range_id walk_on_host(range_id range, std::int64_t at_ns, std::size_t step);
+    bool adds_nothing(range_id index);
     std::int64_t begin_of(std::size_t step) const;
-    std::uint32_t execution_around(std::uint32_t range) const;
-    std::uint32_t node_of_range(std::uint32_t range) const;
-    std::uint32_t node_of_replayed(std::uint32_t op, std::uint32_t range) const;
-    std::uint32_t row_of(std::uint32_t range, std::uint32_t node);
-    std::uint32_t numbered(std::string_view name);
+    range_id execution_around(range_id range) const;
+    row_tree::node_id node_of_range(range_id range) const;
+    row_tree::node_id node_of_replayed(op_id op, range_id range) const;
+    step_row_id row_of(range_id range, row_tree::node_id node);
+    step_row_id numbered(std::string_view name);
 
     // Of a phase and a range of the program around it, that much of the time must be in the phase, in nine of ten.
     static constexpr double share_of_phase = 0.95;
@@ -82,12 +90,13 @@ private:
     const row_tree& tree_;
     step_parts parts_;
     step_search step_at_;
-    std::array<known_row, 64> of_ops_;
-    std::array<known_row, 64> on_host_;
-    std::vector<std::uint32_t> outer_of_;  // by range: the one that makes its row on the host; npos: none, or not known
-    std::vector<std::string> names_{std::string()};
-    std::unordered_map<std::string, std::uint32_t> numbers_;
-    std::unordered_map<std::uint32_t, std::uint32_t> by_node_;
+    std::array<known_op_row, 64> of_ops_;
+    std::array<known_host_row, 64> on_host_;
+    row_values<range_id, range_id>
+        outer_of_;  // by range: the one that makes its row on the host; npos: none, or not known
+    row_table<std::string, step_row_id> names_{std::string()};
+    std::unordered_map<std::string, step_row_id> numbers_;
+    std::unordered_map<row_tree::node_id, step_row_id> by_node_;
 };
 
 }  // namespace prof

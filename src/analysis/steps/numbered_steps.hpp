@@ -16,7 +16,7 @@ struct numbered_step {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint64_t number = 0;
-    std::uint32_t thread = npos;  // index into timeline::threads: the thread with the steps
+    thread_id thread = npos;  // index into timeline::threads: the thread with the steps
 };
 
 struct numbered_steps {

@@ -72,7 +72,7 @@ public:
 
     whole_steps run() {
         const std::vector<std::uint64_t> launched = launched_by_threads();
-        std::map<std::pair<std::uint32_t, std::uint32_t>, named_groups> all;  // by depth and thread
+        std::map<std::pair<std::uint32_t, thread_id>, named_groups> all;  // by depth and thread
         for (const timeline_range& range : data_.ranges) {
             if (!is_candidate(range)) continue;
             all[{range.depth, range.thread}][folded(range)].add(range);
@@ -102,11 +102,11 @@ public:
 private:
     // A thread that works for another one counts as that one.
     std::vector<std::uint64_t> launched_by_threads() const {
-        std::vector<std::uint64_t> out(data_.threads.size(), 0);
-        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
-            const std::uint32_t launch = data_.ops[op].launch;
+        row_values<thread_id, std::uint64_t> out(data_.threads.size(), 0);
+        for (const op_id op : data_.ops.ids()) {
+            const call_id launch = data_.ops[op].launch;
             if (launch == npos) continue;
-            const std::uint32_t home = adopting_thread(data_, att_, op);
+            const thread_id home = adopting_thread(data_, att_, op);
             ++out[home == npos ? data_.api_calls[launch].thread : home];
         }
         return out;
@@ -118,7 +118,7 @@ private:
     }
 
     const std::string& folded(const timeline_range& range) {
-        const std::uint64_t key = std::uint64_t{range.domain} << 32 | range.name;
+        const std::uint64_t key = range.name_key();
         auto found = names_.find(key);
         if (found == names_.end()) found = names_.emplace(key, segment_text(data_, range, true)).first;
         return found->second;

@@ -19,21 +19,21 @@ public:
         : data_(data), step_by_time_(of.steps), part_of_(data, att, of, of.source != step_source::recurring) {}
 
     void run(step_figures& out) {
-        std::vector<std::uint32_t> counted;
-        for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
+        std::vector<op_id> counted;
+        for (const op_id i : data_.ops.ids()) {
             if (data_.ops[i].launch == npos) continue;
             out.has_gpu = true;
             if (step_by_time_.at(data_.api_calls[data_.ops[i].launch].start_ns) != npos) counted.push_back(i);
         }
         // By device, and by start within a device, as busy_time requires.
-        const auto device = [&](std::uint32_t op) { return data_.place_of(data_.ops[op]).device; };
-        const auto is_lower = [&](std::uint32_t a, std::uint32_t b) { return device(a) < device(b); };
+        const auto device = [&](op_id op) { return data_.place_of(data_.ops[op]).device; };
+        const auto is_lower = [&](op_id a, op_id b) { return device(a) < device(b); };
         if (!std::is_sorted(counted.begin(), counted.end(), is_lower)) {
             std::stable_sort(counted.begin(), counted.end(), is_lower);
         }
         busy_time busy;
-        std::uint32_t latest = npos;
-        for (const std::uint32_t op : counted) {
+        op_id latest;
+        for (const op_id op : counted) {
             const gpu_op& of = data_.ops[op];
             if (latest == npos || device(latest) != device(op)) ++out.devices;
             latest = op;

@@ -26,7 +26,7 @@ public:
     outermost_phase(const timeline& data, const whole_steps& steps)
         : data_(data), is_below_step_(steps.source != step_source::observed) {}
 
-    void visit(std::uint32_t index) {
+    void visit(range_id index) {
         const timeline_range& range = data_.ranges[index];
         if (!is_phase(data_, range)) return;
         const std::string_view name = data_.name(range.name);
@@ -37,12 +37,12 @@ public:
         }
     }
     // npos: there is none.
-    std::uint32_t range() const noexcept { return is_below_step_ ? outermost_ : npos; }
+    range_id range() const noexcept { return is_below_step_ ? outermost_ : npos; }
 
 private:
     const timeline& data_;
     bool is_below_step_;
-    std::uint32_t outermost_ = npos;
+    range_id outermost_ = npos;
 };
 
 }  // namespace
@@ -78,30 +78,30 @@ step_parts::step_parts(const timeline& data, const attribution& att, const whole
                   });
 }
 
-step_parts::found_part step_parts::find(std::uint32_t op) {
+step_parts::found_part step_parts::find(op_id op) {
     const found_part found = of_ranges(op);
     return found.part != 0 || has_phases_ ? found : found_part{of_operators(op), npos};
 }
 
-step_parts::found_part step_parts::find_on_host(std::uint32_t range, std::int64_t at_ns) {
+step_parts::found_part step_parts::find_on_host(range_id range, std::int64_t at_ns) {
     // From the inside, until visit() says that there is no more to find.
     const auto for_each_around = [&](auto&& visit) {
-        for (std::uint32_t at = range; is_range(at); at = att_.parent[at]) {
+        for (range_id at = range; is_range(at); at = att_.parent[at]) {
             if (!data_.ranges[at].takes_part() || att_.hidden.contains(data_.ranges[at])) continue;
             if (!visit(at)) return;
         }
     };
     if (has_phases_) {
         outermost_phase found(data_, steps_);
-        for_each_around([&](std::uint32_t at) {
+        for_each_around([&](range_id at) {
             found.visit(at);
             return true;
         });
         return numbered_part(found.range());
     }
     const std::int64_t begin_ns = begin_of(step_at(at_ns));
-    std::uint32_t outermost = npos;
-    for_each_around([&](std::uint32_t at) {
+    range_id outermost = npos;
+    for_each_around([&](range_id at) {
         const bool is_inside = data_.ranges[at].start_ns >= begin_ns && !is_step(data_.ranges[at]);
         if (is_inside) outermost = at;
         return is_inside;
@@ -109,12 +109,12 @@ step_parts::found_part step_parts::find_on_host(std::uint32_t range, std::int64_
     return numbered_part(outermost);
 }
 
-step_parts::found_part step_parts::of_ranges(std::uint32_t op) {
+step_parts::found_part step_parts::of_ranges(op_id op) {
     const std::size_t step = has_phases_ ? 0 : step_of(op);
     const auto find = [&] { return numbered_part(has_phases_ ? phase_of(op) : range_of(op, step)); };
     if (att_.captured[op] != npos) return find();
-    const std::uint32_t open = att_.open[op];
-    const std::uint32_t adopted_open = att_.adopted_open[op];
+    const open_node_id open = att_.open[op];
+    const open_node_id adopted_open = att_.adopted_open[op];
     known_part& known = known_[(open + 31 * adopted_open) % known_.size()];
     if (known.open != open || known.adopted_open != adopted_open || known.step != step) {
         known = {open, adopted_open, step, find()};
@@ -122,8 +122,8 @@ step_parts::found_part step_parts::of_ranges(std::uint32_t op) {
     return known.found;
 }
 
-std::uint32_t step_parts::of_operators(std::uint32_t op) {
-    const std::uint32_t launch = data_.ops[op].launch;
+std::uint32_t step_parts::of_operators(op_id op) {
+    const call_id launch = data_.ops[op].launch;
     if (launch == npos) return 0;
     switch (autograd_part_of(data_.api_calls[launch].torch_open)) {
         case autograd_part::forward:
@@ -138,16 +138,16 @@ std::uint32_t step_parts::of_operators(std::uint32_t op) {
 }
 
 // A backward node decides, however deep: checkpointing computes forward again in it.
-step_parts::autograd_part step_parts::autograd_part_of(std::uint32_t torch_node) {
+step_parts::autograd_part step_parts::autograd_part_of(torch_node_id node) {
     autograd_parts_.resize(data_.torch_nodes.size());
-    std::vector<std::uint32_t> path;
-    std::uint32_t at = torch_node;
+    std::vector<torch_node_id> path;
+    torch_node_id at = node;
     for (; at != npos && autograd_parts_[at] == autograd_part::unknown; at = data_.torch_nodes[at].below) {
         path.push_back(at);
     }
     autograd_part part = at == npos ? autograd_part::none : autograd_parts_[at];
-    for (auto node = path.rbegin(); node != path.rend(); ++node) {
-        const timeline_range& range = data_.ranges[data_.torch_nodes[*node].range];
+    for (auto each = path.rbegin(); each != path.rend(); ++each) {
+        const timeline_range& range = data_.ranges[data_.torch_nodes[*each].range];
         if (range.is_operator && part != autograd_part::backward) {
             const auto [known, is_new] = is_node_.try_emplace(range.name, false);
             if (is_new) known->second = is_backward_node(data_.name(range.name));
@@ -157,14 +157,14 @@ step_parts::autograd_part step_parts::autograd_part_of(std::uint32_t torch_node)
                 part = autograd_part::forward;
             }
         }
-        autograd_parts_[*node] = part;
+        autograd_parts_[*each] = part;
     }
     return part;
 }
 
 // The number of steps that had begun when the operation was launched.
-std::size_t step_parts::step_of(std::uint32_t op) {
-    const std::uint32_t launch = data_.ops[op].launch;
+std::size_t step_parts::step_of(op_id op) {
+    const call_id launch = data_.ops[op].launch;
     return launch == npos ? 0 : step_at(data_.api_calls[launch].start_ns);
 }
 
@@ -180,21 +180,21 @@ std::int64_t step_parts::begin_of(std::size_t step) const {
     return step == 0 ? INT64_MIN : steps_.steps[step - 1].host_start_ns();
 }
 
-std::uint32_t step_parts::phase_of(std::uint32_t op) {
+range_id step_parts::phase_of(op_id op) {
     outermost_phase found(data_, steps_);
     // Inside out: what was open at a graph's capture is below what is open at its launch.
-    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { found.visit(att_.replayed[replayed].range); });
-    for_each_open_range(data_, att_, op, [&](std::uint32_t index) { found.visit(index); });
+    for_each_replayed_range(att_, op, [&](replayed_id replayed) { found.visit(att_.replayed[replayed].range); });
+    for_each_open_range(data_, att_, op, [&](range_id index) { found.visit(index); });
     return found.range();
 }
 
 // `step`: step_of() the operation.
-std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
+range_id step_parts::range_of(op_id op, std::size_t step) {
     const std::int64_t begin_ns = begin_of(step);
-    std::uint32_t outermost = npos;
+    range_id outermost = npos;
     bool is_inside = true;
-    for_each_replayed_range(att_, op, [&](std::uint32_t replayed) { outermost = att_.replayed[replayed].range; });
-    for_each_open_range(data_, att_, op, [&](std::uint32_t index) {
+    for_each_replayed_range(att_, op, [&](replayed_id replayed) { outermost = att_.replayed[replayed].range; });
+    for_each_open_range(data_, att_, op, [&](range_id index) {
         const timeline_range& range = data_.ranges[index];
         is_inside = is_inside && range.start_ns >= begin_ns && !is_step(range);
         if (is_inside) outermost = index;
@@ -202,18 +202,18 @@ std::uint32_t step_parts::range_of(std::uint32_t op, std::size_t step) {
     return outermost;
 }
 
-step_parts::found_part step_parts::numbered_part(std::uint32_t range) {
+step_parts::found_part step_parts::numbered_part(range_id range) {
     return range == npos ? found_part{} : found_part{numbered(data_.ranges[range]), range};
 }
 
 bool step_parts::is_step(const timeline_range& range) {
-    const auto [found, is_new] = is_step_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, false);
+    const auto [found, is_new] = is_step_.try_emplace(range.name_key(), false);
     if (is_new) found->second = is_step_range(data_, range, steps_);
     return found->second;
 }
 
 std::uint32_t step_parts::numbered(const timeline_range& range) {
-    const auto [known, is_new] = by_name_.try_emplace(std::uint64_t{range.domain} << 32 | range.name, 0);
+    const auto [known, is_new] = by_name_.try_emplace(range.name_key(), 0);
     if (is_new) {
         known->second = numbered(has_phases_ ? std::string(data_.name(range.name)) : segment_text(data_, range, true));
     }

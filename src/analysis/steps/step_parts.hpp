@@ -40,14 +40,14 @@ public:
     // `part` is 0 of what belongs to none. `range` is the one that makes it the part; npos: none does, or an operator.
     struct found_part {
         std::uint32_t part = 0;
-        std::uint32_t range = npos;
+        range_id range = npos;
     };
     // A number for the part of operation `op`. Cost: the depth of its ranges.
-    found_part find(std::uint32_t op);
-    std::uint32_t of(std::uint32_t op) { return find(op).part; }
+    found_part find(op_id op);
+    std::uint32_t of(op_id op) { return find(op).part; }
     // The same of what the host does at `at_ns`, while `range` is the innermost one; npos: in none. Operators of
     // PyTorch are not asked.
-    found_part find_on_host(std::uint32_t range, std::int64_t at_ns);
+    found_part find_on_host(range_id range, std::int64_t at_ns);
     // Whether phases are the parts, and not the program's ranges.
     bool are_phases() const noexcept { return has_phases_; }
     // Whether the range is a step itself.
@@ -58,25 +58,25 @@ public:
 private:
     // The part of the latest operation with these ranges, launched in this step.
     struct known_part {
-        std::uint32_t open = npos;
-        std::uint32_t adopted_open = npos;
+        open_node_id open = npos;
+        open_node_id adopted_open = npos;
         std::size_t step = SIZE_MAX;
         found_part found{};
     };
 
-    std::size_t step_of(std::uint32_t op);
+    std::size_t step_of(op_id op);
     std::size_t step_at(std::int64_t host_ns);
     std::int64_t begin_of(std::size_t step) const;
-    found_part of_ranges(std::uint32_t op);
-    std::uint32_t phase_of(std::uint32_t op);
-    std::uint32_t range_of(std::uint32_t op, std::size_t step);
-    found_part numbered_part(std::uint32_t range);
+    found_part of_ranges(op_id op);
+    range_id phase_of(op_id op);
+    range_id range_of(op_id op, std::size_t step);
+    found_part numbered_part(range_id range);
     std::uint32_t numbered(const timeline_range& range);
     std::uint32_t numbered(std::string text);
     // What PyTorch's operators say of a launch, by an index into torch_nodes.
     enum class autograd_part : std::uint8_t { unknown, none, forward, backward };
-    autograd_part autograd_part_of(std::uint32_t torch_node);
-    std::uint32_t of_operators(std::uint32_t op);
+    autograd_part autograd_part_of(torch_node_id node);
+    std::uint32_t of_operators(op_id op);
 
     const timeline& data_;
     const attribution& att_;
@@ -84,11 +84,11 @@ private:
     bool has_phases_ = false;
     std::size_t latest_step_ = 0;  // what step_of() returned last
     std::array<known_part, 64> known_;
-    std::vector<autograd_part> autograd_parts_;        // by index into torch_nodes
-    std::unordered_map<std::uint32_t, bool> is_node_;  // by name
+    row_values<torch_node_id, autograd_part> autograd_parts_;
+    std::unordered_map<name_id, bool> is_node_;  // by name
     std::vector<std::string> names_{std::string()};
     std::unordered_map<std::string, std::uint32_t> by_text_;
-    std::unordered_map<std::uint64_t, std::uint32_t> by_name_;  // domain << 32 | name
+    std::unordered_map<std::uint64_t, std::uint32_t> by_name_;  // by timeline_range::name_key()
     std::unordered_map<std::uint64_t, bool> is_step_;           // likewise
 };
 

@@ -29,20 +29,20 @@ public:
         : data_(data), steps_(steps), step_by_time_(steps), latest_(data.places.size()) {}
 
     // Per place of the timeline, whether its stream counts. None does if the steps have no operation.
-    std::vector<bool> run() {
+    row_values<place_id, bool> run() {
         measure();
-        std::vector<std::size_t> wins(data_.places.size(), 0);
-        std::vector<std::int64_t> total_ns(data_.places.size(), 0);
+        row_values<place_id, std::size_t> wins(data_.places.size(), 0);
+        row_values<place_id, std::int64_t> total_ns(data_.places.size(), 0);
         count(wins, total_ns, [](const step_work& of) { return of.compute_ns; });
         if (std::all_of(wins.begin(), wins.end(), [](std::size_t of) { return of == 0; })) {
             count(wins, total_ns, [](const step_work& of) { return of.all_ns; });
         }
-        std::size_t most = 0;
-        for (std::size_t i = 1; i < wins.size(); ++i) {
+        place_id most{0};
+        for (const place_id i : wins.ids()) {
             if (std::pair(wins[i], total_ns[i]) > std::pair(wins[most], total_ns[most])) most = i;
         }
-        std::vector<bool> out(wins.size(), false);
-        for (std::size_t i = 0; i < wins.size(); ++i) {
+        row_values<place_id, bool> out(wins.size(), false);
+        for (const place_id i : wins.ids()) {
             out[i] = wins[i] != 0 && (i == most || (wins[i] > 1 && wins[i] * least_share_of_steps >= steps_.size()));
         }
         return out;
@@ -64,7 +64,7 @@ private:
     }
 
     // Operations of a stream mostly come in the order of the steps.
-    step_work& work_of(std::uint32_t step, std::uint32_t place) {
+    step_work& work_of(std::uint32_t step, place_id place) {
         known_work& known = latest_[place];
         if (known.work == nullptr || known.step != step) {
             known = {step, &work_[std::uint64_t{step} * data_.places.size() + place]};
@@ -73,21 +73,22 @@ private:
     }
 
     template <typename TTime>
-    void count(std::vector<std::size_t>& wins, std::vector<std::int64_t>& total_ns, TTime&& time_of) const {
+    void count(row_values<place_id, std::size_t>& wins, row_values<place_id, std::int64_t>& total_ns,
+               TTime&& time_of) const {
         struct winner {
-            std::size_t place = SIZE_MAX;
+            place_id place = npos;
             std::int64_t ns = 0;
         };
         std::vector<winner> winners(steps_.size());
         for (const auto& [key, work] : work_) {
-            const std::size_t place = key % data_.places.size();
+            const place_id place(key % data_.places.size());
             const std::int64_t ns = time_of(work);
             total_ns[place] += ns;
             winner& of = winners[key / data_.places.size()];
             if (ns > of.ns || (ns == of.ns && ns != 0 && place < of.place)) of = {place, ns};
         }
         for (const winner& of : winners) {
-            if (of.place != SIZE_MAX) ++wins[of.place];
+            if (of.place != npos) ++wins[of.place];
         }
     }
 
@@ -99,14 +100,14 @@ private:
         std::uint32_t step = npos;
         step_work* work = nullptr;
     };
-    std::vector<known_work> latest_;  // by place: what work_of() returned last
+    row_values<place_id, known_work> latest_;  // what work_of() returned last
 };
 
 }  // namespace
 
-std::vector<bool> delay_steps(const timeline& data, std::vector<whole_step>& steps) {
+row_values<place_id, bool> delay_steps(const timeline& data, std::vector<whole_step>& steps) {
     if (steps.empty() || data.ops.empty()) return {};
-    std::vector<bool> counts = stream_finder(data, steps).run();
+    row_values<place_id, bool> counts = stream_finder(data, steps).run();
     // The latest end of what was launched before each step, in it, and after it until the next one.
     std::vector<std::int64_t> ends_ns(2 * steps.size() + 1, INT64_MIN);
     step_search step_by_time(steps);

@@ -16,6 +16,6 @@ namespace prof {
 
 // Sets the delays of the steps. Returns the streams in which they compute, by place of the timeline; empty if there are
 // no steps or no operations. Linear in the operations. REQUIRES: the steps are by start_ns, without overlap.
-std::vector<bool> delay_steps(const timeline& data, std::vector<whole_step>& steps);
+row_values<place_id, bool> delay_steps(const timeline& data, std::vector<whole_step>& steps);
 
 }  // namespace prof

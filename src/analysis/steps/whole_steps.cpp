@@ -134,7 +134,7 @@ private:
     // They are all on one thread, which is npos if the capture has none, whole or not.
     whole_steps observed() const {
         range_steps steps(data_, has_step_function_);
-        std::uint32_t thread = npos;
+        thread_id thread = npos;
         bool is_first = true;
         std::uint64_t number = 0;
         for (const timeline_range& range : data_.ranges) {
@@ -166,7 +166,7 @@ private:
     whole_steps of_profiler() const {
         constexpr std::string_view prefix = "ProfilerStep#";
         range_steps steps(data_, false);
-        std::uint32_t thread = npos;
+        thread_id thread = npos;
         std::uint64_t next = 0;
         for (const timeline_range& range : data_.ranges) {
             if (range.style != range_style::push_pop || range.domain != 0 || att_.hidden.contains(range)) continue;

@@ -51,11 +51,11 @@ struct whole_steps {
     std::uint32_t witness = 0;        // what ended the observed steps (record/label.hpp); 0: unknown
     std::string range{};              // of recurring ranges: the one that begins each step, folded
     bool range_is_step = false;       // that range is all of the step's ranges, not the first of several
-    std::uint32_t thread = npos;      // the thread that has the steps; npos: there is none
+    thread_id thread = npos;          // the thread that has the steps; npos: there is none
     std::vector<whole_step> steps{};  // by start_ns, without overlap on the host and in time
     std::uint64_t warm_up = 0;        // steps before these that leave_out_warm_up removed
     // By place of the timeline: whether a step is done only when that stream is (step_times.hpp). Empty: all are.
-    std::vector<bool> streams{};
+    row_values<place_id, bool> streams{};
 };
 
 // `has_step_function`: the steps are executions of a jitted function (xla_phases.hpp); `data` must then be the

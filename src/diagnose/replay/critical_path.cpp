@@ -30,7 +30,10 @@ public:
                 }
                 // Damaged times may lead in circles.
                 left = now_ns_ < before_ns ? most_at_one_moment : left - 1;
-                if (left == 0) event_ = op_ = npos;
+                if (left == 0) {
+                    event_ = npos;
+                    op_ = npos;
+                }
             }
             add(first_ns_, path_kind::not_explained, npos, npos);
             std::reverse(pieces_.begin() + static_cast<std::ptrdiff_t>(from), pieces_.end());
@@ -73,23 +76,23 @@ private:
     // goes on with what the thread of the steps had done before. False if it had done nothing.
     bool resume() {
         if (run_->last_event == npos) return false;
-        const std::uint32_t thread = events_[run_->last_event].thread;
+        const thread_id thread = events_[run_->last_event].thread;
         auto from = std::lower_bound(events_.begin(), events_.end(), now_ns_,
                                      [](const host_event& each, std::int64_t ns) { return each.start_ns < ns; });
         while (from != events_.begin()) {
             --from;
             if (from->thread != thread || from->end_ns >= now_ns_) continue;
             add(from->end_ns, path_kind::not_explained, npos, npos);
-            event_ = static_cast<std::uint32_t>(from - events_.begin());
+            event_ = host_event_id(from - events_.begin());
             side_ = side::end;
             return true;
         }
         return false;
     }
 
-    std::uint32_t last_event_of_window() const {
-        std::uint32_t last = npos;
-        for (std::uint32_t i = 0; i < events_.size(); ++i) {
+    host_event_id last_event_of_window() const {
+        host_event_id last = npos;
+        for (const host_event_id i : events_.ids()) {
             if (events_[i].start_ns < run_->start_ns || events_[i].end_ns > run_->end_ns) continue;
             if (last == npos || events_[i].end_ns > events_[last].end_ns) last = i;
         }
@@ -144,7 +147,7 @@ private:
 
     // The operation itself, and what it waited for last.
     void before_op() {
-        const std::uint32_t index = op_;
+        const op_id index = op_;
         const gpu_op& op = ops_[index];
         const op_needs& needs = graph_.needs_of(index);
         add(op.start_ns, path_kind::operation, npos, index);
@@ -168,7 +171,7 @@ private:
                 kind = path_kind::next_operation;
             }
         }
-        if (const std::uint32_t launch = graph_.launch_of(index); launch != npos) {
+        if (const host_event_id launch = graph_.launch_of(index); launch != npos) {
             const host_event& call = events_[launch];
             const std::int64_t from_ns = needs.from_return ? call.end_ns : call.start_ns;
             if (from_ns + needs.after_launch_ns > latest_ns) {
@@ -183,7 +186,7 @@ private:
     }
 
     // The path was at now_ns_, and comes from `from_ns`.
-    void add(std::int64_t from_ns, path_kind kind, std::uint32_t event, std::uint32_t op) {
+    void add(std::int64_t from_ns, path_kind kind, host_event_id event, op_id op) {
         from_ns = std::max(from_ns, first_ns_);
         if (from_ns >= now_ns_) return;
         pieces_.push_back({from_ns, now_ns_, kind, event, op});
@@ -191,11 +194,11 @@ private:
     }
 
     const dependency_graph& graph_;
-    const std::vector<host_event>& events_;
-    const std::vector<gpu_op>& ops_;
+    const row_table<host_event>& events_;
+    const row_table<gpu_op>& ops_;
     const step_run* run_ = nullptr;
-    std::uint32_t event_ = npos;  // where the path is: at a side of this event, or at the end of this operation
-    std::uint32_t op_ = npos;
+    host_event_id event_ = npos;  // where the path is: at a side of this event, or at the end of this operation
+    op_id op_ = npos;
     side side_ = side::begin;
     std::int64_t first_ns_ = 0;  // where the path begins
     std::int64_t now_ns_ = 0;

@@ -29,8 +29,8 @@ struct path_piece {
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;  // > start_ns
     path_kind kind = path_kind::host_code;
-    std::uint32_t event = npos;  // host_code: the one that it precedes; call, wait_return, launch_latency: that call
-    std::uint32_t op = npos;     // of the others, and launch_latency: that operation, or the one that begins behind it
+    host_event_id event = npos;  // host_code: the one that it precedes; call, wait_return, launch_latency: that call
+    op_id op = npos;             // of the others, and launch_latency: that operation, or the one that begins behind it
 };
 
 // By start_ns, run by run.

@@ -17,8 +17,8 @@ dependency_graph::dependency_graph(const timeline& data, const attribution& att,
     events_.find_work_across_edges(events_.has_steps() ? steps.thread : npos);
 }
 
-std::vector<later_than> dependency_graph::find_waits(dependency_events& events, const attribution& att,
-                                                     const whole_steps& steps, bool has_xla) {
+std::vector<event_later_than> dependency_graph::find_waits(dependency_events& events, const attribution& att,
+                                                           const whole_steps& steps, bool has_xla) {
     dependency_waits waits(events);
     waits.find_waits();
     if (has_xla && events.has_steps() && steps.thread != npos) {

@@ -49,21 +49,21 @@ public:
     const timeline& data() const noexcept { return events_.data(); }
     const graph_part& part() const noexcept { return events_.part(); }
     std::size_t first_step() const noexcept { return first_step_; }
-    const std::vector<host_event>& events() const noexcept { return events_.events(); }
-    const op_needs& needs_of(std::uint32_t op) const noexcept { return needs_.needs_of(op); }
-    std::span<const later_than> stream_needs_of(std::uint32_t op) const noexcept { return needs_.stream_needs_of(op); }
+    const row_table<host_event>& events() const noexcept { return events_.events(); }
+    const op_needs& needs_of(op_id op) const noexcept { return needs_.needs_of(op); }
+    std::span<const op_later_than> stream_needs_of(op_id op) const noexcept { return needs_.stream_needs_of(op); }
     // What a call waits for beside host_event::waits_for.
-    std::span<const later_than> more_waits_of(std::uint32_t event) const noexcept {
-        return events()[event].has_more_waits ? needs_with(more_waits_, event) : std::span<const later_than>{};
+    std::span<const event_later_than> more_waits_of(host_event_id event) const noexcept {
+        return events()[event].has_more_waits ? needs_with(more_waits_, event) : std::span<const event_later_than>{};
     }
-    const std::vector<std::uint32_t>& order() const noexcept { return events_.order(); }
-    std::uint32_t launch_of(std::uint32_t op) const noexcept { return events_.launch_of(op); }
-    std::int64_t moment_of(std::uint32_t op) const noexcept { return events_.moment_of(op); }
-    std::uint32_t home_of(std::uint32_t thread) const noexcept { return events_.homes()[thread]; }
+    const std::vector<op_id>& order() const noexcept { return events_.order(); }
+    host_event_id launch_of(op_id op) const noexcept { return events_.launch_of(op); }
+    std::int64_t moment_of(op_id op) const noexcept { return events_.moment_of(op); }
+    thread_id home_of(thread_id thread) const noexcept { return events_.homes()[thread]; }
     const std::vector<step_run>& runs() const noexcept { return events_.runs(); }
     const std::vector<whole_step>& steps() const noexcept { return events_.steps(); }
     bool has_steps() const noexcept { return events_.has_steps(); }
-    bool ends_steps(std::uint32_t op) const noexcept { return events_.ends_steps(op); }
+    bool ends_steps(op_id op) const noexcept { return events_.ends_steps(op); }
     bool has_xla() const noexcept { return has_xla_; }  // XLA's ranges
     std::size_t step_count() const noexcept { return steps().size(); }
 
@@ -75,13 +75,13 @@ public:
     std::int64_t usual_next_ns() const noexcept { return needs_.usual_next_ns(); }
 
 private:
-    static std::vector<later_than> find_waits(dependency_events& events, const attribution& att,
-                                              const whole_steps& steps, bool has_xla);
+    static std::vector<event_later_than> find_waits(dependency_events& events, const attribution& att,
+                                                    const whole_steps& steps, bool has_xla);
 
     std::size_t first_step_;
     bool has_xla_;
     dependency_events events_;
-    std::vector<later_than> more_waits_;
+    std::vector<event_later_than> more_waits_;
     dependency_needs needs_;
 };
 

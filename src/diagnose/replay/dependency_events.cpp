@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -21,8 +20,7 @@ constexpr std::size_t rare_stream = 4;  // at most one of so many steps has work
 }  // namespace
 
 graph_part whole_of(const timeline& data) noexcept {
-    return {.end_call = static_cast<std::uint32_t>(data.api_calls.size()),
-            .end_op = static_cast<std::uint32_t>(data.ops.size())};
+    return {.end_call = data.api_calls.end_id(), .end_op = data.ops.end_id()};
 }
 
 dependency_events::dependency_events(const timeline& data, const attribution& att, const whole_steps& steps,
@@ -53,12 +51,12 @@ void dependency_events::find_runs(const whole_steps& steps) {
 }
 
 // `streams`: whole_steps::streams.
-void dependency_events::find_work_beside(const std::vector<bool>& streams) {
-    std::vector<std::uint32_t> late;
-    std::vector<std::size_t> used(streams.size(), 0);    // by place: so many steps have work there
-    std::vector<std::size_t> latest(streams.size(), 0);  // the number of the latest of them, from 1
+void dependency_events::find_work_beside(const row_values<place_id, bool>& streams) {
+    std::vector<op_id> late;
+    row_values<place_id, std::size_t> used(streams.size(), 0);    // by place: so many steps have work there
+    row_values<place_id, std::size_t> latest(streams.size(), 0);  // the number of the latest of them, from 1
     std::size_t begun = 0;
-    for (std::uint32_t i = part_.first_op; i < part_.end_op; ++i) {
+    for (op_id i = part_.first_op; i < part_.end_op; ++i) {
         const gpu_op& op = data_->ops[i];
         if (streams[op.place]) continue;
         const std::int64_t called_ns = op.launch == npos ? op.start_ns : data_->api_calls[op.launch].start_ns;
@@ -70,7 +68,7 @@ void dependency_events::find_work_beside(const std::vector<bool>& streams) {
         const std::int64_t done_ns = begun < steps_.size() ? steps_[begun].to_ns() : last.to_ns() + last.length_ns();
         if (op.end_ns > done_ns) late.push_back(i);
     }
-    for (const std::uint32_t op : late) {
+    for (const op_id op : late) {
         if (used[data_->ops[op].place] * rare_stream <= steps_.size()) beside_.push_back(op);
     }
 }
@@ -98,20 +96,20 @@ void dependency_events::add_events(const whole_steps& steps) {
         std::stable_sort(boundaries.begin(), boundaries.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });
     }
-    std::vector<std::uint32_t> latest(data_->threads.size(), npos);
+    row_values<thread_id, host_event_id> latest(data_->threads.size(), npos);
     const auto add = [&](host_event event) {
-        event.before = std::exchange(latest[event.thread], static_cast<std::uint32_t>(events_.size()));
+        event.before = std::exchange(latest[event.thread], events_.end_id());
         events_.push_back(event);
     };
     auto boundary = boundaries.begin();
     const auto add_boundaries = [&](std::int64_t until_ns) {
         for (; boundary != boundaries.end() && boundary->first <= until_ns; ++boundary) {
             if (boundary->second != SIZE_MAX) {
-                runs_[boundary->second].last_event = static_cast<std::uint32_t>(events_.size());
+                runs_[boundary->second].last_event = events_.end_id();
             }
             std::int64_t ns = boundary->first;
             // A boundary inside a call would be one after it.
-            if (const std::uint32_t before = latest[steps.thread]; before != npos)
+            if (const host_event_id before = latest[steps.thread]; before != npos)
                 ns = std::max(ns, events_[before].end_ns);
             add({.start_ns = ns, .end_ns = ns, .thread = steps.thread});
         }
@@ -119,15 +117,15 @@ void dependency_events::add_events(const whole_steps& steps) {
     const std::size_t calls = part_.end_call - part_.first_call;
     events_.reserve(calls + boundaries.size());
     event_of_call_.assign(calls, npos);
-    for (std::uint32_t i = part_.first_call; i < part_.end_call; ++i) {
+    for (call_id i = part_.first_call; i < part_.end_call; ++i) {
         const timeline_api_call& call = data_->api_calls[i];
         add_boundaries(call.start_ns);
-        const std::uint32_t before = latest[call.thread];
+        const host_event_id before = latest[call.thread];
         if (before != npos && call.start_ns < events_[before].end_ns) {  // inside another call
             event_of_call_[i - part_.first_call] = before;
             continue;
         }
-        event_of_call_[i - part_.first_call] = static_cast<std::uint32_t>(events_.size());
+        event_of_call_[i - part_.first_call] = events_.end_id();
         add({.start_ns = call.start_ns,
              .end_ns = std::max(call.start_ns, call.end_ns),
              .call = i,
@@ -139,14 +137,14 @@ void dependency_events::add_events(const whole_steps& steps) {
 // Threads whose operations were adopted work for another thread: for the one that adopted most.
 void dependency_events::hand_over(const attribution& att) {
     homes_.resize(data_->threads.size());
-    std::iota(homes_.begin(), homes_.end(), 0U);
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> adopted;  // thread and home → operations
-    for (std::size_t op = part_.first_op; op < part_.end_op; ++op) {
-        const std::uint32_t home = adopting_thread(*data_, att, op);
+    for (const thread_id thread : homes_.ids()) homes_[thread] = thread;
+    std::map<std::pair<thread_id, thread_id>, std::uint64_t> adopted;  // thread and home → operations
+    for (op_id op = part_.first_op; op < part_.end_op; ++op) {
+        const thread_id home = adopting_thread(*data_, att, op);
         if (home == npos || data_->ops[op].launch == npos) continue;
         ++adopted[{data_->api_calls[data_->ops[op].launch].thread, home}];
     }
-    std::vector<std::uint64_t> most(data_->threads.size(), 0);
+    row_values<thread_id, std::uint64_t> most(data_->threads.size(), 0);
     for (const auto& [threads, ops] : adopted) {
         if (threads.first == threads.second || ops <= most[threads.first]) continue;
         most[threads.first] = ops;
@@ -154,16 +152,16 @@ void dependency_events::hand_over(const attribution& att) {
     }
     find_homes_outside_ranges(att.adopt_pattern);
     bool is_any_handed_over = false;
-    for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) is_any_handed_over |= homes_[thread] != thread;
+    for (const thread_id thread : homes_.ids()) is_any_handed_over |= homes_[thread] != thread;
     if (!is_any_handed_over) return;
-    std::vector<std::vector<std::uint32_t>> of_thread(data_->threads.size());
-    for (std::uint32_t i = 0; i < events_.size(); ++i) of_thread[events_[i].thread].push_back(i);
-    for (std::uint32_t thread = 0; thread < homes_.size(); ++thread) {
+    row_values<thread_id, std::vector<host_event_id>> of_thread(data_->threads.size());
+    for (const host_event_id i : events_.ids()) of_thread[events_[i].thread].push_back(i);
+    for (const thread_id thread : homes_.ids()) {
         if (homes_[thread] == thread) continue;
-        const std::vector<std::uint32_t>& there = of_thread[homes_[thread]];
+        const std::vector<host_event_id>& there = of_thread[homes_[thread]];
         std::size_t hint = 0;
         std::size_t latest_gap = SIZE_MAX;
-        for (const std::uint32_t index : of_thread[thread]) {
+        for (const host_event_id index : of_thread[thread]) {
             host_event& event = events_[index];
             hint = partition_point_near(there.size(), hint,
                                         [&](std::size_t at) { return events_[there[at]].start_ns <= event.start_ns; });
@@ -188,42 +186,42 @@ void dependency_events::hand_over(const attribution& att) {
 // on its GPU.
 void dependency_events::find_homes_outside_ranges(const std::string& autograd) {
     if (autograd.empty()) return;
-    std::vector<bool> is_autograd(data_->threads.size());
+    row_values<thread_id, bool> is_autograd(data_->threads.size());
     bool is_any_alone = false;
-    for (std::uint32_t i = 0; i < data_->threads.size(); ++i) {
+    for (const thread_id i : data_->threads.ids()) {
         is_autograd[i] = fnmatch(autograd.c_str(), data_->threads[i].system_name.c_str(), 0) == 0;
         is_any_alone |= is_autograd[i] && homes_[i] == i;
     }
     if (!is_any_alone) return;
     struct launchers {
-        std::set<std::uint32_t> autograd;
-        std::set<std::uint32_t> others;
+        std::set<thread_id> autograd;
+        std::set<thread_id> others;
     };
     std::map<std::uint32_t, launchers> of_device;
     for (const gpu_op& op : ops_of_part()) {
         if (op.launch == npos) continue;
-        const std::uint32_t thread = data_->api_calls[op.launch].thread;
+        const thread_id thread = data_->api_calls[op.launch].thread;
         launchers& of = of_device[data_->place_of(op).device];
         (is_autograd[thread] ? of.autograd : of.others).insert(thread);
     }
     for (const auto& [device, of] : of_device) {
         if (of.others.size() != 1) continue;
-        for (const std::uint32_t thread : of.autograd) {
+        for (const thread_id thread : of.autograd) {
             if (homes_[thread] == thread) homes_[thread] = *of.others.begin();
         }
     }
 }
 
 // Threads that launch no kernels follow the one with the steps.
-void dependency_events::follow(std::uint32_t thread) {
-    std::vector<bool> launches(data_->threads.size());
+void dependency_events::follow(thread_id thread) {
+    row_values<thread_id, bool> launches(data_->threads.size());
     for (const gpu_op& op : ops_of_part()) {
         if (op.launch == npos || (op.kind != op_kind::kernel && op.kind != op_kind::graph)) continue;
         launches[data_->api_calls[op.launch].thread] = true;
     }
     if (!launches[thread]) return;
-    std::vector<std::uint32_t> ended;  // events of `thread`, as far as they have ended
-    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+    std::vector<host_event_id> ended;  // events of `thread`, as far as they have ended
+    for (const host_event_id i : events_.ids()) {
         host_event& event = events_[i];
         if (event.thread == thread) ended.push_back(i);
         if (launches[event.thread] || homes_[event.thread] != event.thread) continue;
@@ -234,38 +232,38 @@ void dependency_events::follow(std::uint32_t thread) {
         event.is_handed_over = true;
         event.is_beside = true;
     }
-    for (std::uint32_t other = 0; other < homes_.size(); ++other) {
+    for (const thread_id other : homes_.ids()) {
         if (!launches[other] && homes_[other] == other) homes_[other] = thread;
     }
 }
 
 void dependency_events::order_ops() {
-    order_.resize(part_.end_op - part_.first_op);
-    std::iota(order_.begin(), order_.end(), part_.first_op);
-    const auto earlier = [&](std::uint32_t a, std::uint32_t b) { return moment_of(a) < moment_of(b); };
+    const index_span<op_id> ops(part_.first_op, part_.end_op);
+    order_.assign(ops.begin(), ops.end());
+    const auto earlier = [&](op_id a, op_id b) { return moment_of(a) < moment_of(b); };
     sort_nearly_sorted(order_, earlier);
 }
 
-std::int64_t dependency_events::moment_of(std::uint32_t op) const noexcept {
-    const std::uint32_t launch = launch_of(op);
+std::int64_t dependency_events::moment_of(op_id op) const noexcept {
+    const host_event_id launch = launch_of(op);
     const std::int64_t start_ns = data_->ops[op].start_ns;
     return launch == npos ? start_ns : std::max(start_ns, events_[launch].start_ns);
 }
 
 // Of each run, the work from before it and the work that it left.
-void dependency_events::find_work_across_edges(std::uint32_t thread) {
+void dependency_events::find_work_across_edges(thread_id thread) {
     std::size_t begun = 0;  // runs
     const auto run_at = [&](std::int64_t ns) {
         begun = partition_point_near(runs_.size(), begun, [&](std::size_t at) { return runs_[at].start_ns <= ns; });
         return begun > 0 && ns < runs_[begun - 1].end_ns ? begun - 1 : SIZE_MAX;
     };
     // By stream, of each run the beginning of its first operation: until then others occupied the stream.
-    std::vector<std::vector<std::pair<std::size_t, std::int64_t>>> first_ns(data_->places.size());
+    row_values<place_id, std::vector<std::pair<std::size_t, std::int64_t>>> first_ns(data_->places.size());
     std::vector<std::int64_t> ended_ns(runs_.size() + 1, INT64_MIN);  // by the number of runs that had begun
     for (std::size_t position = 0; position < order_.size(); ++position) {
-        const std::uint32_t index = order_[position];
+        const op_id index = order_[position];
         const gpu_op& op = data_->ops[index];
-        const std::uint32_t launch = launch_of(index);
+        const host_event_id launch = launch_of(index);
         const std::size_t at = run_at(launch == npos ? op.start_ns : events_[launch].start_ns);
         const bool ends = ends_steps(index);
         if (ends) ended_ns[begun] = std::max(ended_ns[begun], op.end_ns);
@@ -282,7 +280,7 @@ void dependency_events::find_work_across_edges(std::uint32_t thread) {
         runs_[i].busy_before_ns = std::max(ended_ns[i], i == 0 ? INT64_MIN : runs_[i - 1].busy_before_ns);
         if (i > 0) runs_[i].end_position = std::max(runs_[i].end_position, runs_[i - 1].end_position);
     }
-    const auto add = [&](std::size_t at, std::uint32_t op, std::int64_t from_ns) {
+    const auto add = [&](std::size_t at, op_id op, std::int64_t from_ns) {
         if (op == npos) return;
         std::int64_t until_ns = data_->ops[op].end_ns;
         const auto& of_stream = first_ns[data_->ops[op].place];

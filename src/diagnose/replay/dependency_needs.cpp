@@ -28,18 +28,18 @@ std::int64_t longest_hand_over(std::vector<std::int64_t> times_ns) {
     return spread_ns * 2 <= middle_ns ? middle_ns * 2 : usual_longest_hand_over_ns;
 }
 
-bool is_launched_before(const dependency_events& graph, std::uint32_t op, std::uint32_t other) noexcept {
-    const std::uint32_t launch = graph.launch_of(op);
+bool is_launched_before(const dependency_events& graph, op_id op, op_id other) noexcept {
+    const host_event_id launch = graph.launch_of(op);
     return launch == npos || graph.launch_of(other) == npos || launch <= graph.launch_of(other);
 }
 
 // The operation of another stream that ended last before this one began. It was launched first: else none could have
 // known of it.
-std::uint32_t elsewhere(const dependency_events& graph, std::size_t position) {
+op_id elsewhere(const dependency_events& graph, std::size_t position) {
     const gpu_op& op = graph.data().ops[graph.order()[position]];
-    std::uint32_t found = npos;
+    op_id found = npos;
     for (std::size_t back = 1; back <= std::min(position, most_looked_at); ++back) {
-        const std::uint32_t index = graph.order()[position - back];
+        const op_id index = graph.order()[position - back];
         const gpu_op& other = graph.data().ops[index];
         if (other.place == op.place || other.end_ns > op.start_ns ||
             !is_launched_before(graph, index, graph.order()[position]))
@@ -52,13 +52,6 @@ std::uint32_t elsewhere(const dependency_events& graph, std::size_t position) {
 
 }  // namespace
 
-std::span<const later_than> needs_with(const std::vector<later_than>& list, std::uint32_t index) noexcept {
-    const auto [first, last] =
-        std::equal_range(list.begin(), list.end(), later_than{.what = index},
-                         [](const later_than& a, const later_than& b) { return a.what < b.what; });
-    return {first, last};
-}
-
 dependency_needs::dependency_needs(const dependency_events& events)
     : data_(&events.data()), first_op_(events.part().first_op) {
     find_stream_needs(events.part());
@@ -70,7 +63,7 @@ dependency_needs::dependency_needs(const dependency_events& events)
 void dependency_needs::find_stream_needs(const graph_part& part) {
     ops_.resize(part.end_op - part.first_op);
     const auto first = std::lower_bound(data_->stream_waits.begin(), data_->stream_waits.end(), part.first_op,
-                                        [](const stream_wait& wait, std::uint32_t op) { return wait.op < op; });
+                                        [](const stream_wait& wait, op_id op) { return wait.op < op; });
     for (auto each = first; each != data_->stream_waits.end() && each->op < part.end_op; ++each) {
         const stream_wait& wait = *each;
         if (!part.has_op(wait.waits_for)) continue;
@@ -85,11 +78,11 @@ void dependency_needs::measure_usual(const dependency_events& graph) {
     std::vector<std::int64_t> launches;
     std::vector<std::int64_t> nexts;
     std::vector<std::int64_t> hand_overs;
-    std::vector<std::uint32_t> latest(data_->places.size(), npos);
-    for (const std::uint32_t index : graph.order()) {
+    row_values<place_id, op_id> latest(data_->places.size(), npos);
+    for (const op_id index : graph.order()) {
         const gpu_op& op = data_->ops[index];
-        const std::uint32_t previous = std::exchange(latest[op.place], index);
-        const std::uint32_t launch = graph.launch_of(index);
+        const op_id previous = std::exchange(latest[op.place], index);
+        const host_event_id launch = graph.launch_of(index);
         if (previous == npos || launch == npos || op.graph_node != npos) continue;
         const std::int64_t free_ns = data_->ops[previous].end_ns;
         const std::int64_t called_ns = graph.events()[launch].start_ns;
@@ -98,7 +91,7 @@ void dependency_needs::measure_usual(const dependency_events& graph) {
         } else if (free_ns - called_ns > held_up_ns && op.start_ns >= free_ns && op.start_ns - free_ns <= held_up_ns) {
             if (nexts.size() < most_samples) nexts.push_back(op.start_ns - free_ns);
         }
-        const std::uint32_t other = latest_stream_need(index);
+        const op_id other = latest_stream_need(index);
         if (other == npos) continue;
         const std::int64_t done_ns = data_->ops[other].end_ns;
         const bool was_held_up = done_ns - std::max(called_ns, free_ns) > held_up_ns && op.start_ns >= done_ns;
@@ -109,15 +102,15 @@ void dependency_needs::measure_usual(const dependency_events& graph) {
     usual_launch_ns_ = median_or(std::move(launches), usual_launch_ns_);
     usual_next_ns_ = median_or(std::move(nexts), usual_next_ns_);
     usual_hand_over_ns_ = median_or(std::move(hand_overs), usual_next_ns_ + 500);
-    for (later_than& need : stream_needs_) {
+    for (op_later_than& need : stream_needs_) {
         const std::int64_t after_ns = data_->ops[need.what].start_ns - data_->ops[need.op].end_ns;
         need.after_ns = narrow(std::min(after_ns, usual_hand_over_ns_));
     }
 }
 
-std::uint32_t dependency_needs::latest_stream_need(std::uint32_t op) const noexcept {
-    std::uint32_t latest = npos;
-    for (const later_than& need : stream_needs_of(op)) {
+op_id dependency_needs::latest_stream_need(op_id op) const noexcept {
+    op_id latest = npos;
+    for (const op_later_than& need : stream_needs_of(op)) {
         if (latest == npos || data_->ops[need.op].end_ns > data_->ops[latest].end_ns) latest = need.op;
     }
     return latest;
@@ -125,14 +118,14 @@ std::uint32_t dependency_needs::latest_stream_need(std::uint32_t op) const noexc
 
 void dependency_needs::find_needs(const dependency_events& graph) {
     struct unexplained {
-        std::uint32_t op;
-        std::uint32_t other;
+        op_id op;
+        op_id other;
         std::int64_t after_ns;
     };
     std::vector<unexplained> perhaps_handed_over;
-    std::vector<std::uint32_t> latest(data_->places.size(), npos);
+    row_values<place_id, op_id> latest(data_->places.size(), npos);
     for (std::size_t position = 0; position < graph.order().size(); ++position) {
-        const std::uint32_t index = graph.order()[position];
+        const op_id index = graph.order()[position];
         const gpu_op& op = data_->ops[index];
         op_needs& needs = ops_[index - first_op_];
         needs.previous = latest[op.place];
@@ -146,7 +139,7 @@ void dependency_needs::find_needs(const dependency_events& graph) {
             needs.after_previous_ns = narrow(std::min(after_previous_ns, usual_next_ns_));
         }
         std::int64_t after_launch_ns = INT64_MAX;
-        if (const std::uint32_t launch = graph.launch_of(index); launch != npos) {
+        if (const host_event_id launch = graph.launch_of(index); launch != npos) {
             const host_event& call = graph.events()[launch];
             needs.from_return = call.end_ns - call.start_ns > held_up_ns && op.start_ns >= call.end_ns;
             after_launch_ns = op.start_ns - (needs.from_return ? call.end_ns : call.start_ns);
@@ -160,7 +153,7 @@ void dependency_needs::find_needs(const dependency_events& graph) {
                                  after_launch_ns <= usual_launch_ns_ + clock_tolerance_ns;
         const bool is_next =
             needs.beside_previous || after_previous_ns <= soon_ns || (was_queued && after_previous_ns <= latency_ns);
-        const std::uint32_t recorded = latest_stream_need(index);
+        const op_id recorded = latest_stream_need(index);
         const std::int64_t after_recorded_ns = recorded == npos ? INT64_MAX : op.start_ns - data_->ops[recorded].end_ns;
         const bool is_handed_over =
             after_recorded_ns <= latency_ns && !needs.beside_previous &&
@@ -180,7 +173,7 @@ void dependency_needs::find_needs(const dependency_events& graph) {
                 ready_ns = std::max(ready_ns, op.start_ns - after_launch_ns + needs.after_launch_ns);
             }
             if (ready_ns != INT64_MIN) needs.extra_ns = op.start_ns - ready_ns;
-            const std::uint32_t other = elsewhere(graph, position);
+            const op_id other = elsewhere(graph, position);
             if (other != npos) {
                 perhaps_handed_over.push_back({index, other, op.start_ns - data_->ops[other].end_ns});
             }

@@ -21,8 +21,8 @@ namespace prof {
 // What an operation waits for before it begins. Of these, the one that is ready last counts: the operation begins
 // `extra_ns` after it.
 struct op_needs {
-    std::uint32_t previous = npos;  // the operation before it in its stream
-    std::uint32_t other = npos;     // an operation of another stream
+    op_id previous = npos;  // the operation before it in its stream
+    op_id other = npos;     // an operation of another stream
     std::int32_t after_launch_ns = 0;
     std::int32_t after_previous_ns = 0;
     std::int32_t after_other_ns = 0;
@@ -33,17 +33,24 @@ struct op_needs {
 };
 
 // Those of `list` with this index; it is sorted by `what`.
-std::span<const later_than> needs_with(const std::vector<later_than>& list, std::uint32_t index) noexcept;
+template <typename TIndex>
+std::span<const basic_later_than<TIndex>> needs_with(const std::vector<basic_later_than<TIndex>>& list,
+                                                     TIndex index) noexcept {
+    const auto [first, last] = std::equal_range(
+        list.begin(), list.end(), basic_later_than<TIndex>{.what = index},
+        [](const basic_later_than<TIndex>& a, const basic_later_than<TIndex>& b) { return a.what < b.what; });
+    return {first, last};
+}
 
 class dependency_needs {
 public:
     explicit dependency_needs(const dependency_events& events);  // whose timeline must outlive it
 
     // What an operation of the part needs; index into timeline::ops.
-    const op_needs& needs_of(std::uint32_t op) const noexcept { return ops_[op - first_op_]; }
+    const op_needs& needs_of(op_id op) const noexcept { return ops_[op - first_op_]; }
     // What an operation waits for by events.
-    std::span<const later_than> stream_needs_of(std::uint32_t op) const noexcept {
-        return needs_of(op).has_stream_needs ? needs_with(stream_needs_, op) : std::span<const later_than>{};
+    std::span<const op_later_than> stream_needs_of(op_id op) const noexcept {
+        return needs_of(op).has_stream_needs ? needs_with(stream_needs_, op) : std::span<const op_later_than>{};
     }
     // The usual time from a launch to its operation on a free GPU, and between two operations of a stream.
     std::int64_t usual_launch_ns() const noexcept { return usual_launch_ns_; }
@@ -53,12 +60,12 @@ private:
     void find_stream_needs(const graph_part& part);
     void measure_usual(const dependency_events& graph);
     void find_needs(const dependency_events& graph);
-    std::uint32_t latest_stream_need(std::uint32_t op) const noexcept;
+    op_id latest_stream_need(op_id op) const noexcept;
 
     const timeline* data_;
-    std::uint32_t first_op_;
-    std::vector<op_needs> ops_;             // by operation of the part
-    std::vector<later_than> stream_needs_;  // by what
+    op_id first_op_;
+    std::vector<op_needs> ops_;                // by operation of the part
+    std::vector<op_later_than> stream_needs_;  // by what
     std::int64_t usual_launch_ns_ = 5'000;
     std::int64_t usual_next_ns_ = 1'000;
     std::int64_t usual_hand_over_ns_ = 0;  // between operations of two streams, by an event

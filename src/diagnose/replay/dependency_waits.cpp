@@ -22,10 +22,6 @@ constexpr std::uint32_t least_queue = 500;
 constexpr std::int64_t usual_return_ns = 5'000;  // from an operation's end to the return of a call that waits for it
 
 // A function of CUDA.
-std::uint64_t function_of(const timeline_api_call& call) noexcept {
-    return std::uint64_t{static_cast<std::uint16_t>(call.domain)} << 32 | call.cbid;
-}
-
 bool is_for_event(const timeline_api_call& call) noexcept {
     return api_name(call.domain, call.cbid).find("Event") != std::string_view::npos;
 }
@@ -33,26 +29,26 @@ bool is_for_event(const timeline_api_call& call) noexcept {
 // The operations that threads launched, in order, by the thread for which they work.
 class launched_by_thread {
 public:
-    launched_by_thread(const timeline& data, const std::vector<std::uint32_t>& homes)
+    launched_by_thread(const timeline& data, const row_values<thread_id, thread_id>& homes)
         : data_(&data), homes_(&homes), ops_(data.threads.size()) {}
 
     void add(const host_event& event) {
         const timeline_api_call& call = data_->api_calls[event.call];
-        std::vector<std::uint32_t>& of = ops_[(*homes_)[event.thread]];
+        std::vector<op_id>& of = ops_[(*homes_)[event.thread]];
         for (std::uint32_t i = 0; i < call.op_count; ++i) of.push_back(data_->ops_by_launch[call.first_op + i]);
         if (of.size() > 8 * most_looked_at) of.erase(of.begin(), of.end() - 4 * std::ptrdiff_t{most_looked_at});
     }
     // Latest first, 1 is the latest one: how far back it is; 0: not among the last ones.
-    std::size_t distance_to(std::uint32_t op, std::uint32_t thread) const {
-        const std::vector<std::uint32_t>& of = ops_[(*homes_)[thread]];
+    std::size_t distance_to(op_id op, thread_id thread) const {
+        const std::vector<op_id>& of = ops_[(*homes_)[thread]];
         for (std::size_t back = 1; back <= std::min(of.size(), most_looked_at); ++back) {
             if (of[of.size() - back] == op) return back;
         }
         return 0;
     }
     // The latest one that had ended, and is at least so far back; npos: none.
-    std::uint32_t ended_at(std::int64_t ns, std::size_t distance, std::uint32_t thread) const {
-        const std::vector<std::uint32_t>& of = ops_[(*homes_)[thread]];
+    op_id ended_at(std::int64_t ns, std::size_t distance, thread_id thread) const {
+        const std::vector<op_id>& of = ops_[(*homes_)[thread]];
         for (std::size_t back = distance; back <= std::min(of.size(), distance + most_looked_at); ++back) {
             if (data_->ops[of[of.size() - back]].end_ns <= ns) return of[of.size() - back];
         }
@@ -61,8 +57,8 @@ public:
 
 private:
     const timeline* data_;
-    const std::vector<std::uint32_t>* homes_;
-    std::vector<std::vector<std::uint32_t>> ops_;
+    const row_values<thread_id, thread_id>* homes_;
+    row_values<thread_id, std::vector<op_id>> ops_;
 };
 
 }  // namespace
@@ -72,12 +68,12 @@ void dependency_waits::find_waits() {
     std::size_t hint = 0;
     std::vector<std::int64_t> returns;
     auto recorded = std::lower_bound(data_->host_waits.begin(), data_->host_waits.end(), part_.first_call,
-                                     [](const host_wait& wait, std::uint32_t call) { return wait.call < call; });
+                                     [](const host_wait& wait, call_id call) { return wait.call < call; });
     for (host_event& event : events_) {
         if (event.call == npos) continue;
         while (recorded != data_->host_waits.end() && recorded->call < event.call) ++recorded;
         const bool is_recorded = recorded != data_->host_waits.end() && recorded->call == event.call;
-        std::uint32_t op = is_recorded ? recorded->op : npos;
+        op_id op = is_recorded ? recorded->op : npos;
         if (op != npos && data_->ops[op].end_ns <= event.end_ns + clock_tolerance_ns) {
             event.waits_for = op;
         } else if (is_recorded && event.end_ns - event.start_ns <= held_up_ns) {
@@ -119,9 +115,9 @@ void dependency_waits::find_waiting_allocations() {
         if (event.call == npos) continue;
         const timeline_api_call& call = data_->api_calls[event.call];
         if (call.kind != api_class::blocking_allocation) continue;
-        function_calls& of = functions[function_of(call)];
+        function_calls& of = functions[call.function_key()];
         of.frees = api_name(call.domain, call.cbid).find("Free") != std::string_view::npos;
-        const std::uint32_t op = ended_by(event, hint);
+        const op_id op = ended_by(event, hint);
         if (leaves_work(event, hint)) {
             ++of.left_work;
         } else if (op != npos) {
@@ -138,24 +134,24 @@ void dependency_waits::find_waiting_allocations() {
 }
 
 bool dependency_waits::waits_for_work(const timeline_api_call& call) const noexcept {
-    if (call.kind == api_class::blocking_allocation) return waiting_allocations_.contains(function_of(call));
+    if (call.kind == api_class::blocking_allocation) return waiting_allocations_.contains(call.function_key());
     return waits(call.kind);
 }
 
 // Whether the operation was launched by the thread, or for it.
-bool dependency_waits::is_of_same_host(std::uint32_t op, std::uint32_t thread) const noexcept {
-    const std::uint32_t launch = data_->ops[op].launch;
+bool dependency_waits::is_of_same_host(op_id op, thread_id thread) const noexcept {
+    const call_id launch = data_->ops[op].launch;
     return launch != npos && homes_[data_->api_calls[launch].thread] == homes_[thread];
 }
 
 // Whether work that its thread had launched goes on after the call. `hint`: of ended_by().
 bool dependency_waits::leaves_work(const host_event& event, std::size_t hint) const {
     constexpr std::size_t looked_at = 64;
-    const std::vector<gpu_op>& ops = data_->ops;
+    const row_table<gpu_op>& ops = data_->ops;
     for (std::size_t i = hint - std::min(hint, looked_at); i < std::min(ops.size(), hint + looked_at); ++i) {
         if (ops[i].end_ns <= event.end_ns + clock_tolerance_ns || ops[i].launch == npos) continue;
         const bool was_launched = data_->api_calls[ops[i].launch].start_ns < event.start_ns;
-        if (was_launched && is_of_same_host(static_cast<std::uint32_t>(i), event.thread)) return true;
+        if (was_launched && is_of_same_host(op_id(i), event.thread)) return true;
     }
     return false;
 }
@@ -166,9 +162,9 @@ bool dependency_waits::leaves_work(const host_event& event, std::size_t hint) co
 // operation that was complete.
 void dependency_waits::find_needless_waits(std::int64_t usual_ns) {
     const bool knows_events = !data_->host_waits.empty();
-    std::vector<std::size_t> distances(data_->threads.size(), 1);
+    row_values<thread_id, std::size_t> distances(data_->threads.size(), 1);
     if (!knows_events) {
-        std::vector<std::vector<std::int64_t>> seen(data_->threads.size());
+        row_values<thread_id, std::vector<std::int64_t>> seen(data_->threads.size());
         launched_by_thread launched(*data_, homes_);
         for (const host_event& event : events_) {
             if (event.call == npos) continue;
@@ -178,17 +174,17 @@ void dependency_waits::find_needless_waits(std::int64_t usual_ns) {
             }
             launched.add(event);
         }
-        for (std::size_t i = 0; i < seen.size(); ++i) {
+        for (const thread_id i : seen.ids()) {
             distances[i] = static_cast<std::size_t>(median_or(std::move(seen[i]), 1));
         }
     }
     launched_by_thread launched(*data_, homes_);
-    std::vector<std::uint32_t> latest(data_->threads.size(), npos);
-    std::uint32_t last = npos;  // to end, of all
+    row_values<thread_id, op_id> latest(data_->threads.size(), npos);
+    op_id last = npos;  // to end, of all
     for (host_event& event : events_) {
         if (event.call == npos) continue;
         const timeline_api_call& call = data_->api_calls[event.call];
-        const std::uint32_t thread = homes_[event.thread];
+        const thread_id thread = homes_[event.thread];
         if (event.waits_for != npos && !event.has_waited) {
             event.after_wait_ns = narrow(std::min(event.end_ns - data_->ops[event.waits_for].end_ns, usual_ns));
         } else if (call.kind == api_class::blocking_allocation && event.waits_for == npos && waits_for_work(call)) {
@@ -197,7 +193,7 @@ void dependency_waits::find_needless_waits(std::int64_t usual_ns) {
             event.waits_for = last;
             event.after_wait_ns = narrow(event.end_ns - event.start_ns);
         } else if (call.kind == api_class::wait && event.waits_for == npos) {
-            std::uint32_t op = waits_for_all(call) ? last : latest[thread];
+            op_id op = waits_for_all(call) ? last : latest[thread];
             if (is_for_event(call)) {
                 op = knows_events ? npos : launched.ended_at(event.end_ns, distances[thread], event.thread);
             }
@@ -207,7 +203,7 @@ void dependency_waits::find_needless_waits(std::int64_t usual_ns) {
         }
         if (call.op_count == 0) continue;
         if (!knows_events) launched.add(event);
-        const std::uint32_t op = data_->ops_by_launch[call.first_op + call.op_count - 1];
+        const op_id op = data_->ops_by_launch[call.first_op + call.op_count - 1];
         latest[thread] = op;
         if (last == npos || data_->ops[op].end_ns > data_->ops[last].end_ns) last = op;
     }
@@ -216,16 +212,16 @@ void dependency_waits::find_needless_waits(std::int64_t usual_ns) {
 // A call that waits for all waits for the latest operation of each stream, of those used last.
 void dependency_waits::find_more_waits(std::int64_t usual_ns) {
     constexpr std::size_t most_streams = 32;
-    std::vector<std::uint32_t> latest(data_->places.size(), npos);
-    std::vector<std::uint32_t> used;  // places, the one used last at the end
-    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+    row_values<place_id, op_id> latest(data_->places.size(), npos);
+    std::vector<place_id> used;  // places, the one used last at the end
+    for (const host_event_id i : events_.ids()) {
         host_event& event = events_[i];
         if (event.call == npos) continue;
         const timeline_api_call& call = data_->api_calls[event.call];
         const bool is_free = call.kind == api_class::blocking_allocation && event.has_waited;
         if (event.waits_for != npos && (is_free || waits_for_all(call))) {
             for (std::size_t at = used.size() - std::min(used.size(), most_streams); at < used.size(); ++at) {
-                const std::uint32_t last = latest[used[at]];
+                const op_id last = latest[used[at]];
                 const std::int64_t after_ns = event.end_ns - data_->ops[last].end_ns;
                 if (last == event.waits_for || after_ns < 0) continue;
                 event.has_more_waits = true;
@@ -233,8 +229,8 @@ void dependency_waits::find_more_waits(std::int64_t usual_ns) {
             }
         }
         for (std::uint32_t at = 0; at < call.op_count; ++at) {
-            const std::uint32_t op = data_->ops_by_launch[call.first_op + at];
-            const std::uint32_t place = data_->ops[op].place;
+            const op_id op = data_->ops_by_launch[call.first_op + at];
+            const place_id place = data_->ops[op].place;
             if (latest[place] != npos && data_->ops[latest[place]].end_ns > data_->ops[op].end_ns) continue;
             latest[place] = op;
             if (!used.empty() && used.back() == place) continue;
@@ -244,9 +240,9 @@ void dependency_waits::find_more_waits(std::int64_t usual_ns) {
     }
 }
 
-std::uint32_t dependency_waits::waited_for(const host_event& event, std::size_t& hint) const {
+op_id dependency_waits::waited_for(const host_event& event, std::size_t& hint) const {
     const timeline_api_call& call = data_->api_calls[event.call];
-    const std::uint32_t own = call.op_count == 0 ? npos : data_->ops_by_launch[call.first_op];
+    const op_id own = call.op_count == 0 ? npos : data_->ops_by_launch[call.first_op];
     if (own != npos && data_->ops[own].kind == op_kind::memcpy) {
         // A copy from pageable memory returns when the last of it is in the driver's buffer, just before the operation
         // ends; a long call of this kind waited for the copy's turn.
@@ -257,7 +253,7 @@ std::uint32_t dependency_waits::waited_for(const host_event& event, std::size_t&
     }
     if (waits(call.kind)) return waits_for_work(call) ? ended_by(event, hint) : npos;
     if (own == npos || event.end_ns - event.start_ns <= held_up_ns) return npos;
-    const std::uint32_t ended = ended_by(event, hint);
+    const op_id ended = ended_by(event, hint);
     return ended != npos && own > ended && own - ended >= least_queue ? ended : npos;
 }
 
@@ -277,17 +273,17 @@ bool dependency_waits::copies_back(const host_event& event) const {
     return call.op_count > 0 && is_to_host(data_->ops[data_->ops_by_launch[call.first_op]]);
 }
 
-void dependency_waits::find_runtime_waits(std::uint32_t thread, const host_activity& host) {
+void dependency_waits::find_runtime_waits(thread_id thread, const host_activity& host) {
     // At a place where the thread waits, it mostly does something else within so long, or an eighth of the wait, after
     // the operation's end. It may be woken late, or do more then.
     constexpr std::int64_t most_after_ns = 500'000;
     struct place {
-        std::vector<std::pair<std::uint32_t, runtime_wait>> waits;  // by event
+        std::vector<std::pair<host_event_id, runtime_wait>> waits;  // by event
         std::size_t soon = 0;
     };
     std::map<std::pair<std::uint16_t, std::uint32_t>, place> places;  // by function; of boundaries as if of none
     std::size_t hint = 0;
-    for (std::uint32_t i = 0; i < events_.size(); ++i) {
+    for (const host_event_id i : events_.ids()) {
         const host_event& event = events_[i];
         if (event.before == npos || (event.thread != thread && !copies_back(event))) continue;
         const std::optional<runtime_wait> wait = runtime_wait_before(event, thread, host, hint);
@@ -312,10 +308,10 @@ void dependency_waits::find_runtime_waits(std::uint32_t thread, const host_activ
 
 // A wait in XLA's runtime between the event before and `event`, if there may have been one.
 std::optional<dependency_waits::runtime_wait> dependency_waits::runtime_wait_before(const host_event& event,
-                                                                                    std::uint32_t thread,
+                                                                                    thread_id thread,
                                                                                     const host_activity& host,
                                                                                     std::size_t& hint) const {
-    const std::vector<gpu_op>& ops = data_->ops;
+    const row_table<gpu_op>& ops = data_->ops;
     const std::int64_t from_ns = events_[event.before].end_ns;
     if (event.start_ns - from_ns <= held_up_ns) return {};
     hint = partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.start_ns; });
@@ -333,13 +329,13 @@ std::optional<dependency_waits::runtime_wait> dependency_waits::runtime_wait_bef
     std::int64_t idle_before_ns = 0;
     std::int64_t idle_after_ns = 0;
     host.for_each_range(thread, from_ns, event.start_ns,
-                        [&](std::int64_t start_ns, std::int64_t end_ns, std::uint32_t range) {
+                        [&](std::int64_t start_ns, std::int64_t end_ns, range_id range) {
                             if (range != npos) return;
                             idle_before_ns += std::max<std::int64_t>(std::min(end_ns, ended_ns) - start_ns, 0);
                             idle_after_ns += std::max<std::int64_t>(end_ns - std::max(start_ns, ended_ns), 0);
                         });
     if (idle_before_ns <= held_up_ns) return {};
-    return runtime_wait{.op = static_cast<std::uint32_t>(found),
+    return runtime_wait{.op = op_id(found),
                         .work_before_ns = narrow(ended_ns - from_ns - idle_before_ns),
                         .idle_before_ns = idle_before_ns,
                         .idle_after_ns = idle_after_ns};
@@ -347,14 +343,14 @@ std::optional<dependency_waits::runtime_wait> dependency_waits::runtime_wait_bef
 
 // The latest operation to end during the call, among those launched before it; those of its own thread first, unless it
 // waits for all.
-std::uint32_t dependency_waits::ended_by(const host_event& event, std::size_t& hint) const {
-    const std::vector<gpu_op>& ops = data_->ops;
+op_id dependency_waits::ended_by(const host_event& event, std::size_t& hint) const {
+    const row_table<gpu_op>& ops = data_->ops;
     const bool is_for_all = waits_for_all(data_->api_calls[event.call]);
     hint = partition_point_near(ops.size(), hint, [&](std::size_t op) { return ops[op].start_ns < event.end_ns; });
-    std::uint32_t of_any = npos;
-    std::uint32_t of_own = npos;
+    op_id of_any = npos;
+    op_id of_own = npos;
     for (std::size_t back = 1; back <= std::min(hint, most_looked_at); ++back) {
-        const auto index = static_cast<std::uint32_t>(hint - back);
+        const op_id index(hint - back);
         const gpu_op& op = ops[index];
         if (op.end_ns <= event.start_ns || op.end_ns > event.end_ns + clock_tolerance_ns) continue;
         if (op.launch != npos && data_->api_calls[op.launch].start_ns >= event.start_ns) continue;
@@ -374,7 +370,7 @@ void dependency_waits::measure_work() {
         std::int64_t shortest_return_ns = INT64_MAX;  // from the end of what it waited for
     };
     std::unordered_map<std::uint64_t, function_times> functions;
-    const auto function = [&](const host_event& event) { return function_of(data_->api_calls[event.call]); };
+    const auto function = [&](const host_event& event) { return data_->api_calls[event.call].function_key(); };
     for (const host_event& event : events_) {
         if (event.call == npos || event.end_ns == event.start_ns) continue;
         function_times& of = functions[function(event)];

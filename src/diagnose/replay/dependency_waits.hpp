@@ -28,39 +28,39 @@ public:
 
     void find_waits();
     // In XLA's runtime; `thread`: that with the steps.
-    void find_runtime_waits(std::uint32_t thread, const host_activity& host);
+    void find_runtime_waits(thread_id thread, const host_activity& host);
     // What is left of each event's length without its wait. REQUIRES: the waits were found.
     void measure_work();
     // What calls wait for beside host_event::waits_for, by event.
-    std::vector<later_than> take_more_waits() noexcept { return std::move(more_waits_); }
+    std::vector<event_later_than> take_more_waits() noexcept { return std::move(more_waits_); }
 
 private:
     struct runtime_wait {
-        std::uint32_t op = npos;  // for which it waits
+        op_id op = npos;  // for which it waits
         std::int32_t work_before_ns = 0;
         std::int64_t idle_before_ns = 0;  // outside ranges, until the operation's end
         std::int64_t idle_after_ns = 0;   // outside ranges, from its end on
     };
-    std::optional<runtime_wait> runtime_wait_before(const host_event& event, std::uint32_t thread,
+    std::optional<runtime_wait> runtime_wait_before(const host_event& event, thread_id thread,
                                                     const host_activity& host, std::size_t& hint) const;
     void find_waiting_allocations();
     void find_needless_waits(std::int64_t usual_ns);
     void find_more_waits(std::int64_t usual_ns);
     bool is_to_host(const gpu_op& op) const;
     bool copies_back(const host_event& event) const;
-    std::uint32_t waited_for(const host_event& event, std::size_t& hint) const;
-    std::uint32_t ended_by(const host_event& event, std::size_t& hint) const;
+    op_id waited_for(const host_event& event, std::size_t& hint) const;
+    op_id ended_by(const host_event& event, std::size_t& hint) const;
     bool leaves_work(const host_event& event, std::size_t hint) const;
     bool waits_for_work(const timeline_api_call& call) const noexcept;
-    bool is_of_same_host(std::uint32_t op, std::uint32_t thread) const noexcept;
+    bool is_of_same_host(op_id op, thread_id thread) const noexcept;
     bool waits_for_all(const timeline_api_call& call) const noexcept;
 
     const timeline* data_;
     graph_part part_;
-    std::vector<host_event>& events_;
-    const std::vector<std::uint32_t>& homes_;
-    std::set<std::uint64_t> waiting_allocations_;  // functions (function_of) that return when the GPU's work is done
-    std::vector<later_than> more_waits_;
+    row_table<host_event>& events_;
+    const row_values<thread_id, thread_id>& homes_;
+    std::set<std::uint64_t> waiting_allocations_;  // functions (function_key()) that return when the GPU's work is done
+    std::vector<event_later_than> more_waits_;
 };
 
 }  // namespace prof

@@ -2,6 +2,7 @@
 #include "diagnose/replay/replay.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/near_search.hpp"
 #include "timeline/nearly_sorted.hpp"
@@ -12,12 +13,12 @@ namespace {
 constexpr std::int64_t not_yet = INT64_MIN;
 
 // The changes of one kind, asked for in any order; mostly in ascending order.
-template <typename TChange, std::uint32_t TChange::*Index>
+template <typename TChange, auto Index>
 class change_cursor {
 public:
     explicit change_cursor(const std::vector<TChange>& changes) : changes_(&changes) {}
 
-    const TChange* of(std::uint32_t index) {
+    const TChange* of(std::remove_cvref_t<decltype(TChange{}.*Index)> index) {
         while (next_ < changes_->size() && (*changes_)[next_].*Index < index) ++next_;
         while (next_ > 0 && (next_ == changes_->size() || (*changes_)[next_].*Index > index)) --next_;
         if (next_ < changes_->size() && (*changes_)[next_].*Index < index) ++next_;
@@ -70,8 +71,8 @@ public:
         std::vector<std::int64_t> done_ns(steps.size(), INT64_MIN);
         add_ends_on_host(done_ns);
         std::size_t step = 0;
-        for (const std::uint32_t op : graph_.order()) {
-            const std::uint32_t launch = graph_.launch_of(op);
+        for (const op_id op : graph_.order()) {
+            const host_event_id launch = graph_.launch_of(op);
             if (launch == npos || end_at(op) == not_yet || !graph_.ends_steps(op)) continue;
             const std::int64_t called_ns = events_[launch].start_ns;
             step = partition_point_near(steps.size(), step,
@@ -95,9 +96,9 @@ private:
     // it have waited, if these were as those that the GPU had left at the run's end?
     std::int64_t less_before(const step_run& run) {
         if (run.waited_before_ns == 0) return 0;
-        std::vector<std::int64_t> less_ns(graph_.data().places.size(), 0);
+        row_values<place_id, std::int64_t> less_ns(graph_.data().places.size(), 0);
         std::int64_t most_ns = 0;  // of a stream
-        for (const std::uint32_t op : run.left) {
+        for (const op_id op : run.left) {
             const op_change* const change = change_of_op_.of(op);
             if (change == nullptr) continue;
             const std::int64_t recorded_ns = ops_[op].end_ns - ops_[op].start_ns;
@@ -112,7 +113,7 @@ private:
     void add_ends_on_host(std::vector<std::int64_t>& done_ns) const {
         auto run = graph_.runs().begin();
         std::size_t seen = 0;
-        for (std::uint32_t i = 0; i < events_.size() && run != graph_.runs().end(); ++i) {
+        for (host_event_id i{0}; i < events_.size() && run != graph_.runs().end(); ++i) {
             if (events_[i].call != npos) continue;
             if (seen > 0 && seen <= run->steps) done_ns[run->first_step + seen - 1] = begin_of(i);
             ++seen;
@@ -125,12 +126,12 @@ private:
     // Operations before the run are as recorded; those after its end are left for the next run. Returns the position of
     // the first that is left.
     std::size_t play_until(std::size_t position, std::int64_t end_ns) {
-        const std::vector<std::uint32_t>& order = graph_.order();
+        const std::vector<op_id>& order = graph_.order();
         std::size_t first_left = SIZE_MAX;
         for (; position < order.size(); ++position) {
-            const std::uint32_t op = order[position];
+            const op_id op = order[position];
             if (end_at(op) != not_yet) continue;  // a late one of the run before
-            const std::uint32_t launch = graph_.launch_of(op);
+            const host_event_id launch = graph_.launch_of(op);
             const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
             if (called_ns >= end_ns && graph_.moment_of(op) >= end_ns) {
                 first_left = std::min(first_left, position);
@@ -145,19 +146,19 @@ private:
         return std::min(first_left, position);
     }
 
-    void enter_until(std::int64_t ns, std::uint32_t at_least) {
+    void enter_until(std::int64_t ns, host_event_id at_least) {
         while (next_event_ < events_.size() &&
                (events_[next_event_].start_ns <= ns || (at_least != npos && next_event_ <= at_least))) {
             enter(next_event_++);
         }
     }
 
-    std::int64_t& end_at(std::uint32_t op) noexcept { return op_ends_ns_[op - graph_.part().first_op]; }
-    std::int64_t end_at(std::uint32_t op) const noexcept { return op_ends_ns_[op - graph_.part().first_op]; }
+    std::int64_t& end_at(op_id op) noexcept { return op_ends_ns_[op - graph_.part().first_op]; }
+    std::int64_t end_at(op_id op) const noexcept { return op_ends_ns_[op - graph_.part().first_op]; }
 
     bool is_in_run(std::int64_t recorded_ns) const noexcept { return recorded_ns >= run_->start_ns; }
 
-    void enter(std::uint32_t index) {
+    void enter(host_event_id index) {
         const host_event& event = events_[index];
         begins_ns_[index] = event.start_ns;
         if (!is_in_run(event.start_ns) || event.before == npos) return;
@@ -174,7 +175,7 @@ private:
     }
 
     // Work, a wait, and work again.
-    void begin_after_wait(std::uint32_t index, const event_change* change) {
+    void begin_after_wait(host_event_id index, const event_change* change) {
         const host_event& event = events_[index];
         std::int64_t before_ns = event.work_before_wait_ns;
         std::int64_t after_ns = event.start_ns - ops_[event.runtime_waits_for].end_ns;
@@ -191,10 +192,10 @@ private:
         begins_ns_[index] = std::max(begins_ns_[index], complete_ns + after_ns);
     }
 
-    std::int64_t begin_of(std::uint32_t index) const noexcept { return begins_ns_[index]; }
+    std::int64_t begin_of(host_event_id index) const noexcept { return begins_ns_[index]; }
 
     // Not known before all operations are for which it may wait, and so not when it begins.
-    std::int64_t end_of(std::uint32_t index) {
+    std::int64_t end_of(host_event_id index) {
         if (ends_ns_[index] != not_yet) return ends_ns_[index];
         const host_event& event = events_[index];
         if (!is_in_run(event.start_ns)) return ends_ns_[index] = event.end_ns;
@@ -210,7 +211,7 @@ private:
         std::int64_t end_ns = begins_ns_[index] + work_ns;
         if (waits) {
             end_ns = std::max(end_ns, complete_ns + event.after_wait_ns);
-            for (const later_than& more : graph_.more_waits_of(index)) {
+            for (const event_later_than& more : graph_.more_waits_of(index)) {
                 const std::int64_t ns = end_of_op(more.op);
                 if (ns != not_yet) end_ns = std::max(end_ns, ns + more.after_ns);
             }
@@ -219,16 +220,16 @@ private:
     }
 
     // Of one launched before the run, as recorded, whatever has changed in the runs before. not_yet of npos.
-    std::int64_t end_of_op(std::uint32_t op) const noexcept {
+    std::int64_t end_of_op(op_id op) const noexcept {
         if (op == npos) return not_yet;
         if (!graph_.part().has_op(op)) return ops_[op].end_ns;
         if (run_ == graph_.runs().data() || end_at(op) == not_yet) return end_at(op);
-        const std::uint32_t launch = graph_.launch_of(op);
+        const host_event_id launch = graph_.launch_of(op);
         const std::int64_t called_ns = launch == npos ? graph_.moment_of(op) : events_[launch].start_ns;
         return is_in_run(called_ns) ? end_at(op) : ops_[op].end_ns;
     }
 
-    void play(std::uint32_t index, std::int64_t called_ns) {
+    void play(op_id index, std::int64_t called_ns) {
         const gpu_op& op = ops_[index];
         if (!is_in_run(called_ns)) {
             end_at(index) = op.end_ns;
@@ -246,7 +247,7 @@ private:
             if (change != nullptr && change->leaves_stream()) {
                 // What follows still waits for what it waited for.
                 start_ns = std::max(start_ns, end_of_op(needs.other));
-                for (const later_than& need : graph_.stream_needs_of(index)) {
+                for (const op_later_than& need : graph_.stream_needs_of(index)) {
                     start_ns = std::max(start_ns, end_of_op(need.op));
                 }
                 end_at(index) = start_ns;
@@ -256,7 +257,7 @@ private:
             start_ns += needs.after_previous_ns;
             if (change != nullptr) start_ns -= change->next_less_ns;
         }
-        if (const std::uint32_t launch = graph_.launch_of(index); launch != npos) {
+        if (const host_event_id launch = graph_.launch_of(index); launch != npos) {
             const std::int64_t from_ns = needs.from_return ? end_of(launch) : begin_of(launch);
             start_ns = std::max(start_ns, from_ns + needs.after_launch_ns);
         }
@@ -270,11 +271,11 @@ private:
     }
 
     // The earliest moment at which the operations of other streams are complete for which it waits.
-    std::int64_t after_streams(std::uint32_t index) const noexcept {
+    std::int64_t after_streams(op_id index) const noexcept {
         const op_needs& needs = graph_.needs_of(index);
         std::int64_t ready_ns = end_of_op(needs.other);
         if (ready_ns != not_yet) ready_ns += needs.after_other_ns;
-        for (const later_than& need : graph_.stream_needs_of(index)) {
+        for (const op_later_than& need : graph_.stream_needs_of(index)) {
             const std::int64_t ns = end_of_op(need.op);
             if (ns != not_yet) ready_ns = std::max(ready_ns, ns + need.after_ns);
         }
@@ -282,20 +283,20 @@ private:
     }
 
     // Launched after the run.
-    bool is_missing(std::uint32_t op) const noexcept { return op != npos && end_at(op) == not_yet; }
+    bool is_missing(op_id op) const noexcept { return op != npos && end_at(op) == not_yet; }
 
     // As long after its launch as it was.
-    std::int64_t as_after_launch(std::uint32_t index) const noexcept {
-        const std::uint32_t launch = graph_.launch_of(index);
+    std::int64_t as_after_launch(op_id index) const noexcept {
+        const host_event_id launch = graph_.launch_of(index);
         if (launch == npos) return ops_[index].start_ns;
         return begin_of(launch) + ops_[index].start_ns - events_[launch].start_ns;
     }
 
     std::int64_t latest_end() {
         std::int64_t latest_ns = run_->start_ns;
-        std::vector<bool> seen(graph_.data().threads.size());
+        row_values<thread_id, bool> seen(graph_.data().threads.size());
         for (std::size_t i = next_event_; i > 0; --i) {
-            const auto index = static_cast<std::uint32_t>(i - 1);
+            const host_event_id index(i - 1);
             if (!is_in_run(events_[index].start_ns)) break;
             if (seen[events_[index].thread]) continue;
             seen[events_[index].thread] = true;
@@ -305,20 +306,20 @@ private:
     }
 
     const dependency_graph& graph_;
-    const std::vector<host_event>& events_;
-    const std::vector<gpu_op>& ops_;
+    const row_table<host_event>& events_;
+    const row_table<gpu_op>& ops_;
     change_cursor<event_change, &event_change::event> change_of_begin_;
     change_cursor<event_change, &event_change::event> change_of_end_;
     change_cursor<op_change, &op_change::op> change_of_op_;
-    std::vector<std::int64_t> begins_ns_;   // by event
-    std::vector<std::int64_t> ends_ns_;     // by event
+    row_values<host_event_id, std::int64_t> begins_ns_;
+    row_values<host_event_id, std::int64_t> ends_ns_;
     std::vector<std::int64_t> op_ends_ns_;  // by operation
     const step_run* run_ = nullptr;
     // Of operations that end steps: the latest end of one that was launched before the run, ≥ its start, and of one of
     // it.
     std::int64_t first_ns_ = 0;
     std::int64_t last_ns_ = 0;
-    std::uint32_t next_event_ = 0;
+    host_event_id next_event_{0};
 };
 
 }  // namespace

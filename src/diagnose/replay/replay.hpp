@@ -16,7 +16,7 @@ namespace prof {
 
 // What becomes of a call and of the time before it. Each time is cut by so much, and not below 0.
 struct event_change {
-    std::uint32_t event = 0;
+    host_event_id event{0};
     std::int64_t gap_less_ns = 0;   // between the event before it and this one
     std::int64_t work_less_ns = 0;  // the call itself, without waiting
     bool waits = true;              // whether it still waits
@@ -29,7 +29,7 @@ struct event_change {
 enum class op_fate : std::uint8_t { stays, runs_beside, is_gone };
 
 struct op_change {
-    std::uint32_t op = 0;
+    op_id op{0};
     std::int64_t less_ns = 0;       // it is so much shorter
     std::int64_t next_less_ns = 0;  // it begins so much sooner after the operation before it; of several the most
     op_fate fate = op_fate::stays;

@@ -65,9 +65,9 @@ struct optimizer_kernels {
 };
 optimizer_kernels optimizer_kernels_of(const timeline& data) {
     optimizer_kernels out;
-    std::unordered_set<std::uint32_t> names;
-    for (const kernel_record& kernel : data.kernels) names.insert(kernel.name);
-    for (const std::uint32_t number : names) {
+    std::unordered_set<name_id> names;
+    for (const kernel_record& kernel : data.kernels) names.insert(name_id(kernel.name));
+    for (const name_id number : names) {
         const std::string_view name = data.name(number);
         for (const std::string_view fused : {"FusedAdam", "FusedSgd", "FusedAdagrad"}) {
             out.are_fused |= name.find(fused) != std::string_view::npos;

@@ -19,11 +19,11 @@ bool is_short(const gpu_op& op) noexcept { return op.end_ns - op.start_ns <= unp
 // Operations that waited for their launch, and runs of short ones, follow each other as in a CUDA graph.
 void add_graph(const rule_input& input, const dependency_graph& graph, replay_changes& to) {
     for (const event_change& change : to.events) {
-        const std::uint32_t index = graph.events()[change.event].call;
+        const call_id index = graph.events()[change.event].call;
         if (index == npos) continue;
         const timeline_api_call& call = input.data.api_calls[index];
         for (std::uint32_t i = 0; i < call.op_count; ++i) {
-            const std::uint32_t op = input.data.ops_by_launch[call.first_op + i];
+            const op_id op = input.data.ops_by_launch[call.first_op + i];
             if (!graph.part().has_op(op)) continue;
             const op_needs& needs = graph.needs_of(op);
             if (needs.previous == npos || needs.beside_previous || needs.after_previous_ns <= node_to_node_ns) continue;

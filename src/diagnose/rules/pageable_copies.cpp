@@ -13,9 +13,9 @@ namespace {
 void add_faster_copies(const rule_input& input, const dependency_graph& graph, replay_changes& to) {
     const double rate = input.pinned_rate;
     for (const event_change& change : to.events) {
-        const std::uint32_t call = graph.events()[change.event].call;
+        const call_id call = graph.events()[change.event].call;
         if (call == npos) continue;
-        for (const std::uint32_t op : ops_of(input.data, input.data.api_calls[call])) {
+        for (const op_id op : ops_of(input.data, input.data.api_calls[call])) {
             const gpu_op& copy = input.data.ops[op];
             if (copy.kind != op_kind::memcpy) continue;
             if (rate <= 0) {

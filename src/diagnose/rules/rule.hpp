@@ -58,7 +58,7 @@ struct rule_input {
     std::function<bool(std::string_view)> is_found{};
 
     // "in forward/loss"; "outside ranges".
-    std::string place(std::uint32_t number) const;
+    std::string place(code_place_id number) const;
     // The same of a group, which without GPU work may be "outside phases, after optimizer".
     std::string place(const host_group& group) const;
     // "forward/loss"; "" outside ranges; "after optimizer" of a program without GPU work.

@@ -29,7 +29,7 @@ std::span<const advice_line> advice_for(const rule& asked, const rule_input& inp
 
 }  // namespace
 
-std::string rule_input::place(std::uint32_t number) const {
+std::string rule_input::place(code_place_id number) const {
     return number == 0 ? std::string("outside ranges") : "in " + where.path(number);
 }
 

@@ -16,7 +16,7 @@ void merge_copies(const rule_input& input, const dependency_graph& graph, replay
     replay_changes merged;
     std::int64_t step_end_ns = INT64_MIN;
     std::size_t step = 0;
-    std::uint32_t kept = npos;  // the call of the first copy of a step
+    call_id kept = npos;  // the call of the first copy of a step
     for (event_change change : of.events) {
         const host_event& event = graph.events()[change.event];
         if (event.start_ns >= step_end_ns) {  // the first one of a step
@@ -35,7 +35,7 @@ void merge_copies(const rule_input& input, const dependency_graph& graph, replay
             const std::int64_t gap_ns = event.start_ns - graph.events()[event.before].end_ns;
             if (gap_ns <= launch_bound_ns) change.gap_less_ns = gap_ns;
         }
-        for (const std::uint32_t op : ops_of(input.data, call)) {
+        for (const op_id op : ops_of(input.data, call)) {
             merged.ops.push_back({.op = op, .fate = op_fate::is_gone});
         }
         merged.events.push_back(change);

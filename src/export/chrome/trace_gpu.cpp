@@ -45,7 +45,7 @@ private:
         ++counts_.projected_ranges;
     }
 
-    void write_op(std::uint32_t index, trace_row row) {
+    void write_op(op_id index, trace_row row) {
         const gpu_op& op = data_.ops[index];
         switch (op.kind) {
             case op_kind::kernel:
@@ -74,7 +74,7 @@ private:
         }
     }
 
-    void op_args(std::uint32_t index, const gpu_op& op) {
+    void op_args(op_id index, const gpu_op& op) {
         if (att_.captured[index] != npos) {
             events_.arg("External id", to_.replayed_id(att_.captured[index]));
         } else if (is_range(att_.owner[index])) {
@@ -87,7 +87,7 @@ private:
         events_.arg("correlation", to_.correlation(op.correlation));
     }
 
-    void closing_op_args(std::uint32_t index, std::uint32_t graph_id, std::uint64_t graph_node_id) {
+    void closing_op_args(op_id index, std::uint32_t graph_id, std::uint64_t graph_node_id) {
         collectives_.write(events_, index);
         if (graph_id != 0) events_.arg("graph id", graph_id);
         if (graph_node_id != 0) events_.exact_arg("graph node id", graph_node_id);
@@ -95,7 +95,7 @@ private:
         events_.end();
     }
 
-    void write_kernel(std::uint32_t index, const gpu_op& op, trace_row row) {
+    void write_kernel(op_id index, const gpu_op& op, trace_row row) {
         const kernel_record& kernel = data_.kernels[op.detail];
         events_.complete("kernel", names_.kernel(kernel.name), row, op.start_ns, op.end_ns);
         op_args(index, op);
@@ -104,7 +104,7 @@ private:
         closing_op_args(index, kernel.graph_id, kernel.graph_node_id);
     }
 
-    void write_transfer(std::uint32_t index, const gpu_op& op, trace_row row) {
+    void write_transfer(op_id index, const gpu_op& op, trace_row row) {
         const transfer_record& transfer = data_.transfers[op.detail];
         events_.complete(op.kind == op_kind::memset ? "gpu_memset" : "gpu_memcpy", json_string(transfer_name(transfer)),
                          row, op.start_ns, op.end_ns);
@@ -122,7 +122,7 @@ private:
     }
 
     // Tools handle the category "kernel", and count events of that category as GPU work.
-    void write_graph(std::uint32_t index, const gpu_op& op, trace_row row) {
+    void write_graph(op_id index, const gpu_op& op, trace_row row) {
         const graph_record& graph = data_.graphs[op.detail];
         events_.complete("kernel", json_string(graph_name(graph)), row, op.start_ns, op.end_ns);
         op_args(index, op);

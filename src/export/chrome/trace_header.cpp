@@ -22,7 +22,7 @@ std::map<std::string, std::string> described(const timeline& data) {
 
 std::string device_properties(const timeline& data, const device_record& device) {
     std::string out = "{\"id\": " + std::to_string(device.device) + ", \"name\": ";
-    append_json_string(out, data.name(device.name));
+    append_json_string(out, data.name(name_id(device.name)));
     const auto field = [&](const char* key, std::uint64_t value) {
         out.append(", \"").append(key).append("\": ").append(std::to_string(value));
     };

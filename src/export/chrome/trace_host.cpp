@@ -183,9 +183,9 @@ private:
         if (call.end_ns == 0) events_.arg("returned", false);
         if (call.op_count == 0 && call.kernel_name != 0) events_.arg_text("kernel", names_.kernel(call.kernel_name));
         if (!data_.call_stacks.empty()) {
-            write_stack(item.index, stack_role::call, "stack");
-            write_stack(item.index, stack_role::before, "stack before");
-            write_stack(item.index, stack_role::during, "stack while other code ran before");
+            write_stack(call_id(item.index), stack_role::call, "stack");
+            write_stack(call_id(item.index), stack_role::before, "stack before");
+            write_stack(call_id(item.index), stack_role::during, "stack while other code ran before");
         }
         events_.end();
         ++counts_.api_calls;
@@ -197,7 +197,7 @@ private:
     }
 
     template <std::size_t Size>
-    void write_stack(std::uint32_t call, stack_role role, const char (&key)[Size]) {
+    void write_stack(call_id call, stack_role role, const char (&key)[Size]) {
         const call_stack* const found = stack_of_call(data_, call, role);
         if (found != nullptr) events_.arg_text(key, json_string(stack_text(data_, found->stack)));
     }

@@ -44,7 +44,7 @@ void describe_processes(trace_sheet& to, const std::vector<gpu_stream_rows>& gpu
         const std::string gpu_label = "GPU " + std::to_string(stream.device);
         const device_record* const known = to.device(stream.device);
         std::string name = gpu_label;
-        if (known != nullptr) name.append(" ").append(to.data.name(known->name));
+        if (known != nullptr) name.append(" ").append(to.data.name(name_id(known->name)));
         if (!label.empty()) {
             name = label + ": " + name;
         } else if (to.is_shared) {

@@ -22,13 +22,13 @@ std::string_view trace_names::cache::get(std::uint64_t key, TMake&& make) {
 
 std::string_view trace_names::name(std::uint32_t id) {
     return names_.get(id, [&] {
-        const std::string_view text = data_.name(id);
+        const std::string_view text = data_.name(name_id(id));
         return text.empty() ? std::string_view("(unnamed)") : text;
     });
 }
 
 std::string_view trace_names::kernel(std::uint32_t id) {
-    return kernels_.get(id, [&] { return kernel_name(data_.name(id), kernel_name_style::full); });
+    return kernels_.get(id, [&] { return kernel_name(data_.name(name_id(id)), kernel_name_style::full); });
 }
 
 std::string_view trace_names::api_call(api_domain domain, std::uint32_t callback_id) {

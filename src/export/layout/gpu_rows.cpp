@@ -39,7 +39,7 @@ struct projection_list {
     }
 };
 
-void project_op(const timeline& data, const attribution& att, std::size_t index, std::uint32_t stream,
+void project_op(const timeline& data, const attribution& att, op_id index, std::uint32_t stream,
                 projection_list& lists) {
     const gpu_op& op = data.ops[index];
     const auto count_for = [&](projected_range* projected) {
@@ -50,8 +50,8 @@ void project_op(const timeline& data, const attribution& att, std::size_t index,
         ++projected->ops;
     };
     for_each_open_range(data, att, index,
-                        [&](std::uint32_t range) { count_for(lists.of(range, {.range = range}, stream)); });
-    for_each_replayed_range(att, index, [&](std::uint32_t i) {
+                        [&](range_id range) { count_for(lists.of(range, {.range = range}, stream)); });
+    for_each_replayed_range(att, index, [&](replayed_id i) {
         count_for(lists.of(data.ranges.size() + i, {.range = att.replayed[i].range, .replayed = i}, stream));
     });
 }
@@ -157,9 +157,9 @@ std::vector<gpu_stream_rows> lay_out_gpu(const timeline& data, const attribution
     projection_list lists;
     lists.most_entries =
         projection_list::entries_for_all + projection_list::entries_a_record * (data.ops.size() + data.ranges.size());
-    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const std::uint32_t stream = stream_of[data.ops[i].place];
-        streams[stream].ops.push_back(static_cast<std::uint32_t>(i));
+        streams[stream].ops.push_back(i);
         project_op(data, att, i, stream, lists);
     }
     for (const projection_list::entry& entry : lists.entries) streams[entry.stream].ranges.push_back(entry.projected);

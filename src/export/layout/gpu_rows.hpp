@@ -18,8 +18,8 @@ namespace prof {
 // One range instance on one stream (for a range of a graph's capture: in one launch of the graph). It lasts from the
 // start of its first operation there to the end of its last one.
 struct projected_range {
-    std::uint32_t range = npos;
-    std::uint32_t replayed = npos;  // index into attribution::replayed, for a range of a graph's capture
+    range_id range = npos;
+    replayed_id replayed = npos;  // index into attribution::replayed, for a range of a graph's capture
     std::int64_t start_ns = 0;
     std::int64_t end_ns = 0;
     std::uint32_t ops = 0;
@@ -36,7 +36,7 @@ struct gpu_stream_rows {
     bool shares_device = false;           // true: with streams of other contexts
     std::size_t range_row_count = 0;      // rows 1 … range_row_count hold only ranges
     std::size_t op_row_count = 0;         // the rows after them hold only operations
-    std::vector<std::uint32_t> ops;       // by start; indices into timeline::ops
+    std::vector<op_id> ops;               // by start; indices into timeline::ops
     std::vector<std::size_t> op_row;      // by index into ops
     std::vector<projected_range> ranges;  // by start; of equal starts the longer first
 };

@@ -78,7 +78,7 @@ struct capture_tables::shared_facts {
         leave_out_warm_up(counted_steps);
         text_budget budget;
         paths.resize(tree.nodes().size());
-        for (const std::uint32_t node : tree.preorder()) {
+        for (const row_tree::node_id node : tree.preorder()) {
             const row_tree::node& one = tree.nodes()[node];
             paths[node] =
                 budget.of(path_below(one.parent == npos ? std::string_view() : paths[one.parent], one.segment));
@@ -86,13 +86,13 @@ struct capture_tables::shared_facts {
     }
 
     // The instance with the operation's self time; npos: none.
-    std::uint32_t instance_with_self(std::uint32_t op) const {
-        if (att.captured[op] != npos) return replayed_id(att.captured[op]);
-        const std::uint32_t range = tree.range_with_row(att.owner[op]);
+    std::uint32_t instance_with_self(op_id op) const {
+        if (att.captured[op] != npos) return instance_of(att.captured[op]);
+        const range_id range = tree.range_with_row(att.owner[op]);
         return is_range(range) ? range : npos;
     }
     // Ranges of a graph's capture have their numbers after all others.
-    std::uint32_t replayed_id(std::uint32_t replayed) const {
+    std::uint32_t instance_of(replayed_id replayed) const {
         return static_cast<std::uint32_t>(data.ranges.size()) + replayed;
     }
 
@@ -121,7 +121,7 @@ void capture_tables::write_gpu_operations(parquet_file& out) {
     step_search step_of(facts.all_steps.steps);
     step_parts part_of(data, facts.att, facts.counted_steps, facts.counted_steps.source != step_source::recurring);
     auto collective = facts.place.collectives.begin();
-    for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const gpu_op& op = data.ops[i];
         const bool is_kernel = op.kind == op_kind::kernel;
         // A graph that was recorded as one operation computes.
@@ -152,7 +152,7 @@ void capture_tables::write_gpu_operations(parquet_file& out) {
         }
         const std::uint32_t part = part_of.of(i);
         part == 0 ? out.none() : out.text(phases(part, [&] { return part_of.name(part); }));
-        const std::uint32_t node = facts.tree.self_of(i);
+        const row_tree::node_id node = facts.tree.self_of(i);
         out.text(paths(node, [&] { return facts.paths[node]; }));
         const std::uint32_t instance = facts.instance_with_self(i);
         instance == npos ? out.none() : out.integer(std::int64_t{instance});
@@ -181,7 +181,7 @@ void capture_tables::write_ranges(parquet_file& out) {
     const timeline& data = facts.data;
     const attribution& att = facts.att;
     std::vector<instance_sums> sums(data.ranges.size() + att.replayed.size());
-    for (std::uint32_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const gpu_op& op = data.ops[i];
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
         const bool is_adopted = att.adopted[i] != 0;
@@ -194,24 +194,24 @@ void capture_tables::write_ranges(parquet_file& out) {
             sum.adopted_ops += is_adopted ? 1 : 0;
         };
         // Ranges that share a row come one after another, the innermost first, and count once.
-        std::uint32_t latest = npos;
-        for_each_open_range(data, att, i, [&](std::uint32_t range) {
-            const std::uint32_t instance = facts.tree.range_with_row(range);
+        range_id latest = npos;
+        for_each_open_range(data, att, i, [&](range_id range) {
+            const range_id instance = facts.tree.range_with_row(range);
             if (is_range(instance) && instance != latest) add(instance);
             latest = instance;
         });
-        for_each_replayed_range(att, i, [&](std::uint32_t replayed) { add(facts.replayed_id(replayed)); });
+        for_each_replayed_range(att, i, [&](replayed_id replayed) { add(facts.instance_of(replayed)); });
         if (const std::uint32_t self = facts.instance_with_self(i); self != npos) sums[self].self_ns += duration_ns;
     }
 
-    const std::vector<std::int64_t> inside_ns = facts.tree.host_time_inside();
+    const row_values<range_id, std::int64_t> inside_ns = facts.tree.host_time_inside();
     const std::uint32_t capture = out.text_id(facts.place.id);
     text_numbers paths(out, facts.paths.size()), domains(out, data.domains.size());
     text_numbers threads(out, data.threads.size());
-    std::unordered_map<std::uint32_t, std::uint32_t> names;
+    std::unordered_map<name_id, std::uint32_t> names;
     step_search step_of(facts.all_steps.steps);
     enum class instance_kind : std::uint8_t { on_host, replayed, start_end };
-    const auto add_row = [&](std::uint32_t id, std::uint32_t parent, instance_kind kind, std::uint32_t node,
+    const auto add_row = [&](std::uint32_t id, std::uint32_t parent, instance_kind kind, row_tree::node_id node,
                              std::uint32_t depth, const timeline_range& range, std::int64_t start_ns) {
         const bool is_replayed = kind == instance_kind::replayed;
         const bool is_start_end = kind == instance_kind::start_end;
@@ -248,7 +248,7 @@ void capture_tables::write_ranges(parquet_file& out) {
             const std::int64_t end_ns = range.inside_until_ns();
             out.integer(facts.place.aligned(end_ns));
             out.integer(end_ns - range.start_ns);
-            is_start_end ? out.none() : out.integer(end_ns - range.start_ns - inside_ns[id]);
+            is_start_end ? out.none() : out.integer(end_ns - range.start_ns - inside_ns[range_id(id)]);
         }
         out.integer(start_ns - aligned_ns);
         const std::uint32_t step = step_of.at(start_ns);
@@ -266,19 +266,19 @@ void capture_tables::write_ranges(parquet_file& out) {
         out.flag(kind == instance_kind::on_host && continues_phase(data, range));
         out.end_row();
     };
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+    for (const range_id i : data.ranges.ids()) {
         const timeline_range& range = data.ranges[i];
         if (range.style == range_style::start_end && !att.hidden.contains(range)) {
             add_row(i, npos, instance_kind::start_end, npos, 0, range, range.start_ns);
         }
-        const std::uint32_t node = facts.tree.node_of(i);
+        const row_tree::node_id node = facts.tree.node_of(i);
         if (node == npos) continue;
-        const std::uint32_t parent = facts.tree.range_with_row(att.parent[i]);
+        const range_id parent = facts.tree.range_with_row(att.parent[i]);
         add_row(i, is_range(parent) ? parent : npos, instance_kind::on_host, node, att.depth[i], range, range.start_ns);
     }
-    for (std::uint32_t i = 0; i < att.replayed.size(); ++i) {
+    for (const replayed_id i : att.replayed.ids()) {
         const replayed_range& replayed = att.replayed[i];
-        add_row(facts.replayed_id(i), replayed.parent == npos ? npos : facts.replayed_id(replayed.parent),
+        add_row(facts.instance_of(i), replayed.parent == npos ? npos : facts.instance_of(replayed.parent),
                 instance_kind::replayed, facts.tree.node_of_replayed(i), replayed.depth, data.ranges[replayed.range],
                 data.api_calls[replayed.launch].start_ns);
     }

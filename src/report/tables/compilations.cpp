@@ -34,13 +34,13 @@ public:
         : data_(data), recorded_(recorded), kept_(kept), of_range_(data.ranges.size(), npos) {}
 
     std::vector<compiled> run(const attribution& att) {
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             if (range.style != range_style::push_pop || !range.takes_part()) continue;
             if (range.parent != npos && range.parent < i) of_range_[i] = of_range_[range.parent];
             if (of_range_[i] == npos && (kept_ == nullptr || kept_->ranges[i] != 0)) begin(i);
         }
-        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) {
+        for (const op_id op : data_.ops.ids()) {
             if (kept_ == nullptr || kept_->ops[op] != 0) add_op(att, op);
         }
         std::stable_sort(out_.begin(), out_.end(),
@@ -49,10 +49,10 @@ public:
     }
 
 private:
-    bool is_compilation(std::uint32_t range) const {
+    bool is_compilation(range_id range) const {
         return is_phase(data_, data_.ranges[range]) && data_.name(data_.ranges[range].name) == compilation_phase;
     }
-    void begin(std::uint32_t index) {
+    void begin(range_id index) {
         const timeline_range& range = data_.ranges[index];
         if (const auto stage = read_compilation_stage(data_, range)) {
             compiled& of = row_of(index, std::string(stage->function));
@@ -76,7 +76,7 @@ private:
         if (module.starts_with("jit_")) module.remove_prefix(4);
         return std::string(module);
     }
-    compiled& row_of(std::uint32_t index, std::string name) {
+    compiled& row_of(range_id index, std::string name) {
         const auto [known, is_new] = rows_.try_emplace(std::move(name), static_cast<std::uint32_t>(out_.size()));
         if (is_new) out_.push_back({.name = known->first});
         of_range_[index] = known->second;
@@ -87,9 +87,9 @@ private:
         of.first_ns = std::min(of.first_ns, range.start_ns);
         return of;
     }
-    void add_op(const attribution& att, std::uint32_t op) {
+    void add_op(const attribution& att, op_id op) {
         std::uint32_t row = npos;
-        for_each_open_range(data_, att, op, [&](std::uint32_t range) {
+        for_each_open_range(data_, att, op, [&](range_id range) {
             if (row == npos) row = of_range_[range];
         });
         if (row != npos) out_[row].gpu_ns += data_.ops[op].end_ns - data_.ops[op].start_ns;
@@ -98,7 +98,7 @@ private:
     const timeline& data_;
     const timeline& recorded_;
     const kept_entities* kept_;
-    std::vector<std::uint32_t> of_range_;  // by range: the index into out_ of what it is in
+    row_values<range_id, std::uint32_t> of_range_;  // the index into out_ of what it is in
     std::map<std::string, std::uint32_t> rows_;
     std::vector<compiled> out_;
 };

@@ -50,7 +50,7 @@ public:
 
 private:
     void add_open_ranges() {
-        for (std::uint32_t i = 0; i < data_.ranges.size(); ++i) {
+        for (const range_id i : data_.ranges.ids()) {
             const timeline_range& range = data_.ranges[i];
             if (!is_open_at_the_end(data_, range) || att_.hidden.contains(range)) continue;
             add("open range", range.thread, path_of(i), {}, 1, range.start_ns);
@@ -78,9 +78,9 @@ private:
     }
 
     // As gpu-projection has it, but that digits are not folded.
-    std::string path_of(std::uint32_t range) {
-        std::vector<std::uint32_t> unknown;
-        std::uint32_t above = range;
+    std::string path_of(range_id range) {
+        std::vector<range_id> unknown;
+        range_id above = range;
         for (; is_range(above) && !paths_.contains(above); above = att_.parent[above]) unknown.push_back(above);
         std::string path = is_range(above)            ? paths_.at(above)
                            : above == owner_ambiguous ? std::string{ambiguous_text}
@@ -106,7 +106,7 @@ private:
     const attribution& att_;
     path_segments segment_of_;
     text_budget texts_;
-    std::unordered_map<std::uint32_t, std::string> paths_;  // by range
+    std::unordered_map<range_id, std::string> paths_;  // by range
     std::vector<unfinished> out_;
 };
 

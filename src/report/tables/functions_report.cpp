@@ -111,9 +111,9 @@ sampled_ranges ranges_of(const timeline& data, const attribution& att, const who
                          const std::vector<monotonic_point>& clock, const perf_samples& of) {
     host_activity host(data, att);
     code_places where(data, att, steps);
-    std::unordered_map<std::uint32_t, std::uint32_t> threads;
-    for (std::uint32_t i = 0; i < data.threads.size(); ++i) threads.try_emplace(data.threads[i].tid, i);
-    const std::vector<std::uint32_t> homes = home_threads(data, att);
+    std::unordered_map<std::uint32_t, thread_id> threads;  // by tid
+    for (const thread_id i : data.threads.ids()) threads.try_emplace(data.threads[i].tid, i);
+    const row_values<thread_id, thread_id> homes = home_threads(data, att);
     sampled_ranges out{.functions = of.functions};
     sampled_range all{std::string(all_samples)};
     std::map<std::string, sampled_range> ranges;
@@ -130,7 +130,7 @@ sampled_ranges ranges_of(const timeline& data, const attribution& att, const who
             continue;
         }
         all.add(sample.function);
-        const std::uint32_t range = host.range_at(thread->second, homes[thread->second], ns);
+        const range_id range = host.range_at(thread->second, homes[thread->second], ns);
         std::string path = range == npos ? std::string() : where.path(where.of(range));
         if (path.empty()) path = no_range;
         // It counts for each range around it, too.

@@ -34,7 +34,7 @@ std::vector<kernel_row> kernel_table(const timeline& data, kernel_name_style nam
             by_graph[data.graphs[op.detail].graph_id].durations_ns.push_back(op.end_ns - op.start_ns);
         } else if (op.kind == op_kind::kernel) {
             const kernel_record& record = data.kernels[op.detail];
-            const std::string_view symbol = data.name(record.name);
+            const std::string_view symbol = data.name(name_id(record.name));
             instances& kernel = by_name[texts.of(record.name, [&] { return kernel_name(symbol, names); })];
             if (kernel.durations_ns.empty()) {
                 kernel.registers_per_thread = record.registers_per_thread;
@@ -105,7 +105,7 @@ table cuda_gpu_kern_sum(const report_input& input) {
     std::map<std::string, std::vector<std::int64_t>> durations_ns;
     for (const gpu_op& op : data.ops) {
         if (op.kind != op_kind::kernel) continue;
-        const std::uint32_t symbol = data.kernels[op.detail].name;
+        const name_id symbol(data.kernels[op.detail].name);
         const std::uint32_t text = texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
         durations_ns[texts.text(text)].push_back(op.end_ns - op.start_ns);
     }

@@ -82,7 +82,7 @@ table cuda_kern_exec_sum(const report_input& input) {
         if (op.kind != op_kind::kernel || op.launch == npos) continue;
         const timeline_api_call& call = data.api_calls[op.launch];
         if (!has_returned(call)) continue;
-        const std::uint32_t symbol = data.kernels[op.detail].name;
+        const name_id symbol(data.kernels[op.detail].name);
         const std::uint32_t kernel =
             kernel_texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
         group& of = groups[{data.threads[call.thread].tid, data.place_of(op).device, names.of(call), kernel}];

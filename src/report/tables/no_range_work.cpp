@@ -55,7 +55,7 @@ std::vector<no_range_work> largest_without_range(const timeline& data, const att
     text_ids texts;
     text_ids calls;
     std::unordered_map<work_key, work_sum, hash_of_key> sums;
-    for (std::size_t i = 0; i < data.ops.size(); ++i) {
+    for (const op_id i : data.ops.ids()) {
         const gpu_op& op = data.ops[i];
         if (att.owner[i] != owner_no_range || att.captured[i] != npos || op.launch == npos) continue;
         const timeline_api_call& call = data.api_calls[op.launch];

@@ -57,10 +57,9 @@ table nvtx_kern_sum(const report_input& input) {
     text_ids range_texts;
     text_ids kernel_texts;
     const auto range_text = [&](const timeline_range& range) {
-        return range_texts.of(std::uint64_t{range.domain} << 32 | range.name,
-                              [&] { return nsight_range_name(data, range); });
+        return range_texts.of(range.name_key(), [&] { return nsight_range_name(data, range); });
     };
-    const auto kernel_text = [&](std::uint32_t symbol) {
+    const auto kernel_text = [&](name_id symbol) {
         return kernel_texts.of(symbol, [&] { return kernel_name(data.name(symbol), input.names); });
     };
     std::map<std::tuple<std::uint32_t, range_style, std::uint32_t, std::uint32_t>, group> groups;
@@ -71,7 +70,7 @@ table nvtx_kern_sum(const report_input& input) {
             const gpu_op& op = data.ops[i];
             if (op.kind != op_kind::kernel) continue;
             group& of = groups[{range_text(range), range.style, data.threads[range.thread].tid,
-                                kernel_text(data.kernels[op.detail].name)}];
+                                kernel_text(name_id(data.kernels[op.detail].name))}];
             if (counted.emplace(&of, index).second) ++of.ranges;
             of.durations_ns.push_back(op.end_ns - op.start_ns);
         }

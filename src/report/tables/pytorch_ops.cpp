@@ -16,9 +16,9 @@ namespace prof {
 namespace {
 
 // Per range: the one from PyTorch's observer around it on its thread; npos without one, and for other ranges.
-std::vector<std::uint32_t> torch_parents(const timeline& data) {
-    std::vector<std::uint32_t> parents(data.ranges.size(), npos);
-    for (const open_node& node : data.torch_nodes) {
+row_values<range_id, range_id> torch_parents(const timeline& data) {
+    row_values<range_id, range_id> parents(data.ranges.size(), npos);
+    for (const torch_node& node : data.torch_nodes) {
         if (node.below != npos) parents[node.range] = data.torch_nodes[node.below].range;
     }
     return parents;
@@ -26,17 +26,17 @@ std::vector<std::uint32_t> torch_parents(const timeline& data) {
 
 // Per range: 1 if it has its parent's name and is the whole content of its parent, CUDA's calls included (an operator
 // that calls itself with its arguments converted). key_averages() takes the two for one call.
-std::vector<std::uint8_t> repetitions(const timeline& data, const std::vector<std::uint32_t>& parents) {
-    std::vector<std::uint32_t> children(parents.size(), 0);
-    for (const std::uint32_t parent : parents) {
+row_values<range_id, std::uint8_t> repetitions(const timeline& data, const row_values<range_id, range_id>& parents) {
+    row_values<range_id, std::uint32_t> children(parents.size(), 0);
+    for (const range_id parent : parents) {
         if (parent != npos) ++children[parent];
     }
     for (const timeline_api_call& call : data.api_calls) {
         if (call.torch_open != npos) ++children[data.torch_nodes[call.torch_open].range];
     }
-    std::vector<std::uint8_t> out(parents.size(), 0);
-    for (std::size_t i = 0; i < parents.size(); ++i) {
-        const std::uint32_t parent = parents[i];
+    row_values<range_id, std::uint8_t> out(parents.size(), 0);
+    for (const range_id i : parents.ids()) {
+        const range_id parent = parents[i];
         if (parent == npos || children[parent] != 1) continue;
         out[i] = data.ranges[i].name == data.ranges[parent].name ? 1 : 0;
     }
@@ -47,7 +47,7 @@ constexpr std::string_view shown_engine = "engine: ";  // the same, for people
 
 bool is_of_engine(const pytorch_row& row) { return row.name.starts_with(engine_prefix); }
 
-bool is_backward_node(const timeline& data, std::uint32_t range, std::uint32_t parent) {
+bool is_backward_node(const timeline& data, range_id range, range_id parent) {
     if (parent == npos || data.ranges[range].sequence < 0) return false;
     const std::string_view outer = data.name(data.ranges[parent].name);
     return outer.starts_with(engine_prefix) && outer.substr(engine_prefix.size()) == data.name(data.ranges[range].name);
@@ -55,7 +55,7 @@ bool is_backward_node(const timeline& data, std::uint32_t range, std::uint32_t p
 
 // Numbers are a thread's own, so the nodes of one number may have been made by several threads.
 struct maker {
-    std::uint32_t range = npos;
+    range_id range = npos;
     bool has_node = false;
 };
 using makers_by_sequence = std::unordered_map<std::int64_t, std::vector<maker>>;
@@ -81,7 +81,7 @@ maker* choose_maker(const timeline& data, std::vector<maker>& makers, std::int64
 
 bool has_operators(const timeline& data) {
     return std::any_of(data.torch_nodes.begin(), data.torch_nodes.end(),
-                       [&](const open_node& node) { return data.ranges[node.range].is_operator; });
+                       [&](const torch_node& node) { return data.ranges[node.range].is_operator; });
 }
 
 std::string shown_operator(std::string_view name) {
@@ -90,10 +90,10 @@ std::string shown_operator(std::string_view name) {
 }
 
 backward_links link_backward(const timeline& data) {
-    const std::vector<std::uint32_t> parents = torch_parents(data);
+    const row_values<range_id, range_id> parents = torch_parents(data);
     backward_links out;
     makers_by_sequence makers;
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+    for (const range_id i : data.ranges.ids()) {
         const timeline_range& range = data.ranges[i];
         if (!range.is_operator || range.sequence < 0) continue;
         if (is_backward_node(data, i, parents[i])) {
@@ -123,16 +123,16 @@ backward_links link_backward(const timeline& data) {
 }
 
 pytorch_table pytorch_operators(const timeline& data) {
-    const std::vector<std::uint32_t> parents = torch_parents(data);
-    const std::vector<std::uint8_t> repeats = repetitions(data, parents);
-    std::unordered_map<std::uint32_t, pytorch_row> by_name;
-    std::vector<std::int64_t> gpu_total_ns(data.ranges.size(), 0);  // per range
-    const auto row_of = [&](std::uint32_t range) -> pytorch_row& { return by_name[data.ranges[range].name]; };
+    const row_values<range_id, range_id> parents = torch_parents(data);
+    const row_values<range_id, std::uint8_t> repeats = repetitions(data, parents);
+    std::unordered_map<name_id, pytorch_row> by_name;
+    row_values<range_id, std::int64_t> gpu_total_ns(data.ranges.size(), 0);
+    const auto row_of = [&](range_id range) -> pytorch_row& { return by_name[data.ranges[range].name]; };
 
     for (const gpu_op& op : data.ops) {
         if (op.launch == npos) continue;
         const std::int64_t duration_ns = op.end_ns - op.start_ns;
-        std::uint32_t node = data.api_calls[op.launch].torch_open;
+        torch_node_id node = data.api_calls[op.launch].torch_open;
         if (node == npos) continue;
         pytorch_row& self = row_of(data.torch_nodes[node].range);
         self.gpu_self_ns += duration_ns;
@@ -141,7 +141,7 @@ pytorch_table pytorch_operators(const timeline& data) {
             gpu_total_ns[data.torch_nodes[node].range] += duration_ns;
         }
     }
-    for (std::uint32_t i = 0; i < data.ranges.size(); ++i) {
+    for (const range_id i : data.ranges.ids()) {
         const timeline_range& range = data.ranges[i];
         if (range.style != range_style::push_pop || !is_torch(range.payload_kind) || repeats[i] != 0) continue;
         const std::int64_t duration_ns = range.end_ns - range.start_ns;
@@ -159,7 +159,7 @@ pytorch_table pytorch_operators(const timeline& data) {
     out.unlinked_nodes = backward.unlinked;
     out.ambiguous_nodes = backward.ambiguous;
     for (const auto& [made_by, node] : backward.links) {
-        for (std::uint32_t i = made_by; i != npos && data.ranges[i].is_operator; i = parents[i]) {
+        for (range_id i = made_by; i != npos && data.ranges[i].is_operator; i = parents[i]) {
             if (repeats[i] != 0) continue;
             row_of(i).backward_gpu_ns += gpu_total_ns[node];
             row_of(i).backward_calls += 1;

@@ -47,7 +47,7 @@ std::string shown_operator(std::string_view name);
 
 // Operator and backward node, as indices of ranges: which operator made the node. By node's start.
 struct backward_links {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> links;
+    std::vector<std::pair<range_id, range_id>> links;
     std::uint64_t nodes = 0;
     std::uint64_t unlinked = 0;
     std::uint64_t ambiguous = 0;

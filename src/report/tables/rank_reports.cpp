@@ -85,37 +85,6 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
         missing.push_back(each.first == each.last ? std::to_string(each.first)
                                                   : fmt::format("{}-{}", each.first, each.last));
     }
-<<<<<<< HEAD
-    to.totals.insert(to.totals.end(),
-                     {{"ranks", job.ranks.ranks.size()},
-                      {"missing_ranks", std::move(missing)},
-                      {"hosts", job.ranks.clocks.hosts.size()},
-                      {"steps", job.answer.steps},
-                      {"step_ns", job.answer.step_ns},
-                      {"verdict", verdict_of(job.ranks, job.answer)},
-                      {"verdicts", verdicts_of(jobs)},
-                      {"verdict_capture", text_or_none(capture_of_verdict(job))},
-                      {"stragglers", job.answer.stragglers.size()},
-                      {"least_seen_ns", job.answer.no_verdict.empty() ? table_cell(job.answer.least_ns) : table_cell()},
-                      {"exposed_communication_ns", job.answer.exposed_ns},
-                      {"slowed_by_communication_ns", job.answer.slowing_ns},
-                      {"clock_error_ns", job.ranks.clocks.hosts.size() == 1 || job.ranks.clocks.aligned_count() > 1
-                                             ? table_cell(job.ranks.clocks.error_ns())
-                                             : table_cell()},
-                      {"matched_by_sequence", job.ranks.by[0]},
-                      {"matched_by_group", job.ranks.by[1]},
-                      {"matched_by_order", job.ranks.by[2]},
-                      {"left_out_before_recording", job.ranks.lost.before_recording},
-                      {"left_out_after_recording", job.ranks.lost.after_recording},
-                      {"left_out_absent_ranks", job.ranks.lost.absent_ranks},
-                      {"left_out_ambiguous", job.ranks.lost.ambiguous},
-                      {"left_out_unplaced", job.ranks.lost.unplaced},
-                      {"missing_collectives", job.ranks.lost.missing},
-                      {"differing_collectives", job.ranks.lost.differing},
-                      {"standstill", sentences_of(job.ranks, job.answer.standstill)},
-                      {"differences", job.answer.differences},
-                      {"remarks", job.answer.remarks}});
-=======
     to.totals.insert(
         to.totals.end(),
         {{"ranks", job.ranks.ranks.size()},
@@ -129,6 +98,7 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
          {"stragglers", job.answer.stragglers.size()},
          {"least_seen_ns", none_unless(job.answer.no_verdict.empty(), job.answer.least_ns)},
          {"exposed_communication_ns", job.answer.exposed_ns},
+         {"slowed_by_communication_ns", job.answer.slowing_ns},
          {"clock_error_ns", none_unless(job.ranks.clocks.hosts.size() == 1 || job.ranks.clocks.aligned_count() > 1,
                                         job.ranks.clocks.error_ns())},
          {"matched_by_sequence", job.ranks.by[0]},
@@ -234,7 +204,6 @@ report_columns<rank_of_job> rank_columns(const std::vector<answered>& jobs) {
         {{"is_straggler", "", quantity::flag}, [](const auto& row) { return row.is != nullptr; }},
         {{"cause", ""}, [](const auto& row) { return row.is == nullptr ? table_cell() : text_or_none(row.is->cause); }},
         {{"capture", ""}, [](const auto& row) { return row.rank.path; }}};
->>>>>>> cells
 }
 
 table ranks_table(const std::vector<answered>& jobs) {

@@ -72,11 +72,11 @@ public:
     }
 
     step_estimate run() {
-        for (std::uint32_t op = 0; op < data_.ops.size(); ++op) count(op);
-        for (std::uint32_t range = 0; range < data_.ranges.size(); ++range) {
+        for (const op_id op : data_.ops.ids()) count(op);
+        for (const range_id range : data_.ranges.ids()) {
             count_instance(tree_.node_of(range), data_.ranges[range].start_ns);
         }
-        for (std::uint32_t i = 0; i < att_.replayed.size(); ++i) {
+        for (const replayed_id i : att_.replayed.ids()) {
             count_instance(tree_.node_of_replayed(i), data_.api_calls[att_.replayed[i].launch].start_ns);
         }
         const mean_estimator estimate_of(windows_);
@@ -153,7 +153,7 @@ private:
         return place_of_.at(next[-1].window);
     }
 
-    void count(std::uint32_t index) {
+    void count(op_id index) {
         const gpu_op& op = data_.ops[index];
         if (op.launch == npos) return;
         const std::size_t window = window_at(data_.api_calls[op.launch].start_ns);
@@ -163,7 +163,7 @@ private:
         total_.add(window, ns);
         tree_.for_each_open_node(index, count_for);
         for_each_replayed_range(att_, index,
-                                [&](std::uint32_t replayed) { count_for(tree_.node_of_replayed(replayed)); });
+                                [&](replayed_id replayed) { count_for(tree_.node_of_replayed(replayed)); });
         if (const std::uint32_t fixed = tree_.fixed_of(index); fixed != npos) count_for(fixed);
     }
 
@@ -176,7 +176,7 @@ private:
         std::vector<std::string> paths(rows_.size());
         std::vector<std::uint32_t> depths(rows_.size(), 0);
         std::vector<std::uint32_t> row_of(rows_.size(), npos);  // the node's row, or the nearest one above it
-        for (const std::uint32_t node : tree_.preorder()) {
+        for (const row_tree::node_id node : tree_.preorder()) {
             const row_tree::node& n = tree_.nodes()[node];
             paths[node] = n.segment;
             if (n.parent != npos) {

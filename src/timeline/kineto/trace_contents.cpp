@@ -194,10 +194,10 @@ void trace_contents::add_metadata(const trace_event& event) {
     }
 }
 
-std::uint32_t trace_contents::name_id(std::string_view text) {
-    if (text.empty()) return 0;
+name_id trace_contents::id_of_name(std::string_view text) {
+    if (text.empty()) return {};
     const std::string name = is_of_libprof_ ? original_bytes(text) : std::string(text);
-    const auto [known, is_new] = name_ids_.try_emplace(name, static_cast<std::uint32_t>(name_ids_.size() + 1));
+    const auto [known, is_new] = name_ids_.try_emplace(name, name_ids_.size() + 1);
     if (is_new) out_.names.emplace(known->second, name);
     return known->second;
 }
@@ -209,7 +209,7 @@ std::uint16_t trace_contents::domain_id(std::string_view text) {
     if (domains_.size() >= most_domains) return 0;
     const auto id = static_cast<std::uint16_t>(domains_.size() + 1);
     domains_.emplace(text, id);
-    out_.labels.push_back({label_kind::domain, name_id(text), id});
+    out_.labels.push_back({label_kind::domain, id_of_name(text), id});
     return id;
 }
 
@@ -228,7 +228,7 @@ void trace_contents::add_range(const trace_event& event) {
     if (event.args.has_source && event.name.starts_with("ProfilerStep#")) return;
     trace_item item{.start_ns = *event.time_ns,
                     .end_ns = *event.time_ns + *event.duration_ns,
-                    .name = name_id(event.name),
+                    .name = id_of_name(event.name),
                     .has_ended = !event.args.is_open_at_end};
     host_thread& thread = thread_at(event.at);
     payload_value payload = payload_of(event.args.payload);
@@ -264,7 +264,7 @@ void trace_contents::add_python_function(const trace_event& event) {
     if (module) {
         thread_at(event.at).items.push_back({.start_ns = *event.time_ns,
                                              .end_ns = end_ns,
-                                             .name = name_id(*module),
+                                             .name = id_of_name(*module),
                                              .domain = domain_id(module_domain),
                                              .kind = trace_item_kind::module});
         return;
@@ -272,8 +272,8 @@ void trace_contents::add_python_function(const trace_event& event) {
     auto known = functions_.find(event.name);
     if (known == functions_.end()) {
         const std::optional<trace_function> function = function_in_trace(event.name);
-        const std::pair<std::uint32_t, bool> of =
-            function ? std::pair(name_id(function->name), function->is_library) : std::pair(0U, true);
+        const std::pair<name_id, bool> of =
+            function ? std::pair(id_of_name(function->name), function->is_library) : std::pair(name_id(), true);
         known = functions_.emplace(event.name, of).first;
     }
     const auto [name, is_library] = known->second;
@@ -294,7 +294,7 @@ void trace_contents::add_multiplication(const trace_event& event, const trace_it
     if (is_new) to.arguments.push_back(known->first);
     to.list.push_back({.start_ns = item.start_ns,
                        .end_ns = item.end_ns,
-                       .thread = static_cast<std::uint32_t>(latest_thread_ + 1),
+                       .thread = thread_id(latest_thread_ + 1),  // its uid
                        .arguments = known->second});
 }
 
@@ -306,7 +306,7 @@ void trace_contents::add_instant(const trace_event& event) {
     }
     trace_item item{.start_ns = *event.time_ns,
                     .end_ns = *event.time_ns,
-                    .name = name_id(event.name),
+                    .name = id_of_name(event.name),
                     .domain = domain_id(event.args.domain),
                     .kind = trace_item_kind::mark};
     const payload_value payload = payload_of(event.args.payload);
@@ -340,7 +340,7 @@ void trace_contents::add_call(const trace_event& event) {
     trace_item item{.start_ns = *event.time_ns,
                     .end_ns = *event.time_ns + *event.duration_ns,
                     .value = correlation_of(event),
-                    .name = name_id(event.args.kernel),
+                    .name = id_of_name(event.args.kernel),
                     .cbid = call.cbid,
                     .domain = static_cast<std::uint16_t>(call.domain),
                     .kind = trace_item_kind::call,
@@ -349,7 +349,7 @@ void trace_contents::add_call(const trace_event& event) {
                     .launches_kernel = call.launches_kernel,
                     .is_recorded = call.is_recorded,
                     .ends_capture = call.ends_capture};
-    if (call.is_hip) item.name = 0;  // of HIP's calls the argument is an address or a symbol
+    if (call.is_hip) item.name = {};  // of HIP's calls the argument is an address or a symbol
     thread_at(event.at).items.push_back(item);
 }
 
@@ -372,7 +372,7 @@ void trace_contents::add_kernel(const trace_event& event) {
     }
     kernel_record& kernel = out_.kernels.emplace_back();
     place_on_gpu(kernel, event);
-    kernel.name = name_id(event.name);
+    kernel.name = id_of_name(event.name);
     kernel.completed_ns = 0;
     kernel.queued_ns = event.args.queued * 1000;
     kernel.graph_node_id = event.args.graph_node_id;

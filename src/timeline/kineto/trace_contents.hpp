@@ -59,7 +59,7 @@ private:
     void add_multiplication(const trace_event& event, const trace_item& item);
     bool has_span(const trace_event& event);
     host_thread& thread_at(const trace_place& place);
-    std::uint32_t name_id(std::string_view text);
+    name_id id_of_name(std::string_view text);
     std::uint16_t domain_id(std::string_view text);
     template <typename TRecord>
     void place_on_gpu(TRecord& record, const trace_event& event);
@@ -71,10 +71,10 @@ private:
     void count_without_category(const trace_event& event);
     void note_step_on_gpu(const trace_event& event);
 
-    std::uint32_t module_name(std::uint32_t around, std::uint32_t own);
+    name_id module_name(name_id around, name_id own);
     void settle_calls();
     void find_captured(const std::function<bool(const trace_item&)>& has_op);
-    void refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, std::uint32_t>>& ops);
+    void refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, name_id>>& ops);
     void leave_out_far();
     std::vector<std::string> unread() const;
     void join_rows();
@@ -99,19 +99,19 @@ private:
         gpu_numbers_;                                                  // by process and its number of the GPU
     std::vector<std::pair<std::uint32_t, std::uint32_t>> shown_gpus_;  // of those: shown number, own number
     std::size_t latest_thread_ = 0;
-    std::unordered_map<std::string, std::uint32_t> name_ids_;
+    std::unordered_map<std::string, name_id> name_ids_;
     std::map<std::string, std::uint16_t, std::less<>> domains_;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> module_names_;  // by the one around, and its own
+    std::map<std::pair<name_id, name_id>, name_id> module_names_;  // by the one around, and its own
     std::map<operator_arguments, std::uint32_t> argument_ids_;
     std::map<trace_place, std::vector<std::string>> thread_names_;
     std::map<trace_place, std::string> process_names_;       // by a place without a thread
-    std::unordered_map<std::uint32_t, bool> is_node_;        // by name
+    std::unordered_map<name_id, bool> is_node_;              // by name
     std::map<std::string, std::uint64_t> unused_;            // events by category or phase
     std::map<trace_place, std::uint64_t> without_category_;  // events by their place without a thread
     std::uint64_t events_ = 0;
     std::uint64_t python_functions_ = 0;  // that are not used
     bool has_stacks_ = false;
-    std::map<std::string, std::pair<std::uint32_t, bool>, std::less<>> functions_;  // by an event's name: name, library
+    std::map<std::string, std::pair<name_id, bool>, std::less<>> functions_;  // by an event's name: name, library
     std::uint64_t without_time_ = 0;
     std::uint64_t negative_ = 0;
     std::uint64_t duplicates_ = 0;

@@ -103,19 +103,19 @@ void trace_contents::leave_out_duplicates() {
 
 // A call that libprof would not have recorded stays if it put work on a GPU. A launch has the name of its kernel.
 void trace_contents::settle_calls() {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> ops;  // correlation key, the kernel's name
+    std::vector<std::pair<std::uint64_t, name_id>> ops;  // correlation key, the kernel's name
     ops.reserve(out_.kernels.size() + out_.transfers.size() + out_.graphs.size());
     for (const kernel_record& r : out_.kernels) ops.emplace_back(r.correlation, r.name);
     for (const transfer_record& r : out_.transfers) ops.emplace_back(r.correlation, 0U);
     for (const graph_record& r : out_.graphs) ops.emplace_back(r.correlation, 0U);
     std::sort(ops.begin(), ops.end());
     const auto op_of = [&](const trace_item& item) {
-        const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(item.value, std::uint32_t{0}));
+        const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(item.value, name_id()));
         return item.value != 0 && op != ops.end() && op->first == item.value ? op : ops.end();
     };
     if (!is_of_libprof_) refuse_mixed_launches(ops);
     find_captured([&](const trace_item& item) { return op_of(item) != ops.end(); });
-    const std::uint32_t unseen = name_id("(not recorded)");
+    const name_id unseen = id_of_name("(not recorded)");
     for (host_thread& thread : threads_) {
         for (trace_item& item : thread.items) {
             if (item.kind != trace_item_kind::call) continue;
@@ -179,7 +179,7 @@ void trace_contents::find_captured(const std::function<bool(const trace_item&)>&
 
 // A process does not give one number to two launches. In a trace that was merged of several processes, they have the
 // same numbers, and nothing says to which of them a GPU operation belongs, unless its row names the process.
-void trace_contents::refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, std::uint32_t>>& ops) {
+void trace_contents::refuse_mixed_launches(const std::vector<std::pair<std::uint64_t, name_id>>& ops) {
     struct launching {
         std::uint64_t key;
         std::int64_t start_ns;
@@ -207,7 +207,7 @@ void trace_contents::refuse_mixed_launches(const std::vector<std::pair<std::uint
             outer = before;
             continue;
         }
-        const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(call.key, std::uint32_t{0}));
+        const auto op = std::lower_bound(ops.begin(), ops.end(), std::pair(call.key, name_id()));
         if (op == ops.end() || op->first != call.key) continue;
         ++same_ids_;
         if (before->pid != call.pid) mixed.insert({before->pid, call.pid});
@@ -416,13 +416,13 @@ bool trace_contents::works_for_others(const host_thread& thread) {
     return nodes_ns > rest_ns;
 }
 
-std::uint32_t trace_contents::module_name(std::uint32_t around, std::uint32_t own) {
+name_id trace_contents::module_name(name_id around, name_id own) {
     constexpr std::size_t longest_path = 4096;
-    if (own == 0) return 0;
-    const auto [known, is_new] = module_names_.try_emplace({around, own}, 0U);
+    if (own == 0) return {};
+    const auto [known, is_new] = module_names_.try_emplace({around, own});
     const std::string_view outer = around == 0 ? std::string_view{} : std::string_view(out_.names.at(around));
     const std::string_view inner = out_.names.at(own);
-    if (is_new && outer.size() + inner.size() < longest_path) known->second = name_id(name_of_module(outer, inner));
+    if (is_new && outer.size() + inner.size() < longest_path) known->second = id_of_name(name_of_module(outer, inner));
     return known->second;
 }
 
@@ -436,8 +436,7 @@ void trace_contents::write_threads(capture_contents& out) {
         put_in_order(thread.items, counts_);
         const bool is_for_others = works_for_others(thread);
         if (!is_of_libprof_) {
-            complete_modules(thread.items,
-                             [this](std::uint32_t around, std::uint32_t own) { return module_name(around, own); });
+            complete_modules(thread.items, [this](name_id around, name_id own) { return module_name(around, own); });
         }
         std::vector<record> records = records_of(thread.items, thread.stacks, next_range_id, counts_);
         thread.items = {};
@@ -457,7 +456,7 @@ void trace_contents::write_threads(capture_contents& out) {
             out.processes.emplace(uid, processes.try_emplace(process, number).first->second);
         }
         if (system_name != name || name.size() >= entry.name.size()) {
-            out.labels.push_back({label_kind::thread, name_id(name), thread_key(uid, entry.tid)});
+            out.labels.push_back({label_kind::thread, id_of_name(name), thread_key(uid, entry.tid)});
         }
         out.runs.push_back({.thread_uid = uid, .records = std::move(records)});
     }
@@ -544,7 +543,7 @@ void trace_contents::take_devices(capture_contents& out, const trace_head& head)
     const auto add = [&](const trace_device& device, std::uint32_t number) {
         out.devices.push_back(device.properties);
         out.devices.back().device = number;
-        out.devices.back().name = name_id(device.name);
+        out.devices.back().name = id_of_name(device.name);
     };
     if (head.is_of_libprof) {
         for (const trace_device& device : head.devices) add(device, device.properties.device);

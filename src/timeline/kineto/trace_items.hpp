@@ -8,6 +8,7 @@
 
 #include "record/record.hpp"
 #include "timeline/kineto/trace_stacks.hpp"
+#include "timeline/row_ids.hpp"
 
 namespace prof {
 
@@ -27,7 +28,7 @@ struct trace_item {
     std::int64_t end_ns = 0;     // ≥ start_ns
     std::uint64_t value = 0;     // payload; correlation key of a call; id of a process-wide range
     std::int64_t sequence = -1;  // autograd's sequence number; of a module's call: of the next node when it ended
-    std::uint32_t name = 0;      // of a call: the kernel
+    name_id name{};              // of a call: the kernel
     std::uint32_t cbid = 0;      // of a call
     std::uint16_t domain = 0;    // of a call: api_domain
     trace_item_kind kind = trace_item_kind::range;

@@ -51,7 +51,7 @@ std::string name_of_module(std::string_view around, std::string_view module) {
 }
 
 void complete_modules(std::vector<trace_item>& items,
-                      const std::function<std::uint32_t(std::uint32_t around, std::uint32_t own)>& name_of) {
+                      const std::function<name_id(name_id around, name_id own)>& name_of) {
     module_numbers numbers(items);
     std::vector<std::size_t> open;
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -61,8 +61,8 @@ void complete_modules(std::vector<trace_item>& items,
             open.pop_back();
         }
         if (item.kind == trace_item_kind::module) {
-            const std::uint32_t around = open.empty() ? 0 : items[open.back()].name;
-            item.name = open.size() < deepest_module ? name_of(around, item.name) : 0;
+            const name_id around = open.empty() ? name_id() : items[open.back()].name;
+            item.name = open.size() < deepest_module ? name_of(around, item.name) : name_id();
             if (item.name == 0) {
                 item.kind = trace_item_kind::left_out;
                 continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "timeline/kineto/trace_items.hpp"
+#include "timeline/row_ids.hpp"
 
 namespace prof {
 
@@ -25,6 +26,6 @@ std::string name_of_module(std::string_view around, std::string_view module);
 // returns the id of the joined name, 0 if there is none or it is too long; `around` is 0 for an outermost call. Such
 // calls, and those that are nested too deeply, are left out: what they do is the outer one's.
 void complete_modules(std::vector<trace_item>& items,
-                      const std::function<std::uint32_t(std::uint32_t around, std::uint32_t own)>& name_of);
+                      const std::function<name_id(name_id around, name_id own)>& name_of);
 
 }  // namespace prof

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "timeline/row_ids.hpp"
+
 namespace prof {
 
 struct trace_function {
@@ -31,7 +33,7 @@ public:
     struct function {
         std::int64_t start_ns = 0;
         std::int64_t end_ns = 0;
-        std::uint32_t name = 0;
+        name_id name{};
         std::uint32_t around = UINT32_MAX;  // index of the function that called it
         bool is_library = false;
     };

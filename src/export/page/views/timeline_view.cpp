@@ -271,7 +271,7 @@ private:
             std::vector<lane> lanes{};
         };
         std::map<gpu_place, stream_lanes> streams;
-        for (std::uint32_t i = 0; i < data_.ops.size(); ++i) {
+        for (const op_id i : data_.ops.ids()) {
             const gpu_op& op = data_.ops[i];
             if (op.start_ns >= step.of.to_ns()) break;
             if (!step.is_in_time(op.start_ns, op.end_ns)) continue;
@@ -321,7 +321,7 @@ private:
                     {lane_kind::gaps, fmt::format("GPU {} waits for", device), fmt::format("GPU {}", device)});
             }
             walk_device(data_, class_of_, device, steps_.steps.front().from_ns(), steps_.steps.back().to_ns(),
-                        [&](const covered_time& piece, std::uint32_t next) {
+                        [&](const covered_time& piece, op_id next) {
                             if (!piece.is_idle()) return;
                             const bool is_shown = std::any_of(steps.begin(), steps.end(), [&](const shown_step& step) {
                                 return step.is_in_time(piece.start_ns, piece.end_ns);
