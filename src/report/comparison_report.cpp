@@ -275,8 +275,7 @@ shown_rows most_changed(const table& whole, const shown_limits& limits) {
 shown_rows most_changed_bytes(const table& whole, const shown_limits& limits) {
     constexpr double share = 1e-4;  // of the peak
     const auto peak = [&](std::string_view column) {
-        return whole.sums.empty() ? 0.0
-                                  : static_cast<double>(integer_in(whole.sums.front()[place_of(whole, column)]));
+        return whole.sums.empty() ? 0.0 : static_cast<double>(integer_in(whole.sums.front()[place_of(whole, column)]));
     };
     const double quantum = std::max(1.0, share * std::max(peak("base_bytes"), peak("new_bytes")));
     shown_rows out = changed_by(quantum, whole, limits, "change_bytes");
