@@ -107,8 +107,9 @@ checkpoint_answer checkpoints_of(const report_input& input, const memory_summary
 
 std::string checkpoint_text(const checkpoint_advice& of) {
     return fmt::format(
-        "checkpointing {} ({} call{} a step) would lower the peak by {} to {}, and cost {:.3f} ms a step", of.module,
-        of.calls, of.calls == 1 ? "" : "s", bytes_text(of.saving), bytes_text(of.peak), of.cost_ns / 1e6);
+        "checkpointing {} ({} call{} a step) would lower the peak by {} to {}, and cost {:.3f} ms a step{}", of.module,
+        of.calls, of.calls == 1 ? "" : "s", bytes_text(of.saving), bytes_text(of.peak), of.cost_ns / 1e6,
+        of.waits_for_launches() ? " or more" : "");
 }
 
 }  // namespace prof

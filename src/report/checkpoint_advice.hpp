@@ -25,6 +25,9 @@ struct checkpoint_advice {
     double gpu_ns = 0;  // of a step: its forward
     double host_ns = 0;
     double cost_ns = 0;  // of a step, by replay
+
+    // Its launches hold the GPU up. What a checkpoint itself does on the host, which no price has, counts there, too.
+    bool waits_for_launches() const noexcept { return host_ns > gpu_ns; }
 };
 
 struct checkpoint_answer {
@@ -37,7 +40,8 @@ struct checkpoint_answer {
 // `of`: memory_of(input).
 checkpoint_answer checkpoints_of(const report_input& input, const memory_summary& of);
 
-// "checkpointing GPT2.h.* (12 calls a step) would lower the peak by 3.10 GB to 9.21 GB, and cost 4.200 ms a step"
+// "checkpointing GPT2.h.* (12 calls a step) would lower the peak by 3.10 GB to 9.21 GB, and cost 4.200 ms a step"; "or
+// more" where it waits for launches.
 std::string checkpoint_text(const checkpoint_advice& of);
 
 }  // namespace prof

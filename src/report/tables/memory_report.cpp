@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -474,6 +475,11 @@ report_part memory_checkpoints_report(const report_input& input) {
                   {"costs", "costs: of a step, by replay with the module's forward once more before its backward."},
                   {"holds", "holds: what forward made in its calls, alive at the peak; outputs stay."}};
     if (!answer.reason.empty()) out.notes.push_back(answer.reason);
+    if (std::any_of(answer.modules.begin(), answer.modules.end(), std::mem_fn(&row::waits_for_launches))) {
+        out.notes.push_back(
+            "a module whose forward takes the host longer than the GPU costs more than that where the GPU waits for "
+            "launches: what a checkpoint itself does on the host is in no price");
+    }
     if (answer.replayed < answer.steps) {
         out.notes.push_back(
             fmt::format("costs are by {} of {} steps", with_thousands(answer.replayed), with_thousands(answer.steps)));
