@@ -2,9 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "analysis/attribution/attribution.hpp"
 #include "analysis/projection/projection.hpp"
 #include "analysis/rows.hpp"
+#include "record/label.hpp"
 #include "support/capture_builder.hpp"
 
 namespace prof::adoption_test {
@@ -48,6 +52,33 @@ TEST(Adoption, GivesAutogradsWorkToTheTrainersOpenRange) {
     EXPECT_EQ(att.owner[op_id(2)], 0U);
     EXPECT_EQ(att.owner[op_id(3)], owner_no_range) << "nothing was open any more";
     EXPECT_THAT(att.adopted, ElementsAre(0, 1, 1, 0));
+}
+
+// A loop's own range, with work of the step before in it, is inside a step that begins later. It is under the trainer's
+// range as the step is, and not under whichever range was the capture's first.
+TEST(Adoption, OfARangeInsideAStepThatBeganLaterIsThatOfTheStep) {
+    capture_builder capture;
+    add_trainer(capture, "python", 1);
+    const std::uint16_t phases = capture.domain(std::string(phase_domain));
+    capture.thread("pt_autograd_0")
+        .push(21, "step", phases)
+        .push(22, "loop")
+        .push(23, "forward", phases)
+        .pop(24, phases)
+        .pop(25, phases)
+        .push(26, "step", phases)
+        .launch(27, 2)
+        .pop(28)
+        .pop(29, phases);
+    capture.kernel(2, 200, 210);
+    const timeline data = capture.build();
+    const auto loop = std::find_if(data.ranges.begin(), data.ranges.end(),
+                                   [&](const timeline_range& range) { return data.name(range.name) == "loop"; });
+    ASSERT_NE(loop, data.ranges.end());
+    ASSERT_GT(loop->parent, static_cast<std::size_t>(loop - data.ranges.begin())) << "its parent comes after it";
+    const attribution att = attribute(data);
+    EXPECT_THAT(ranges_of(data, att, 1), ElementsAre("loop", "step", "backward", "iteration 1"));
+    EXPECT_THAT(att.adopted, ElementsAre(0, 1));
 }
 
 TEST(Adoption, PutsAutogradsRangesUnderTheTrainers) {

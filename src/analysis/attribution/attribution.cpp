@@ -87,7 +87,8 @@ private:
         return outside_windows && context_rule_ ? *context_rule_ : rule_;
     }
 
-    // Builds the tree of each thread. Parents opened on the same thread before their children.
+    // Builds the tree of each thread. Parents opened on the same thread, mostly before their children: a step that
+    // begins in a range which has work of the step before in it is around that range, and begins later.
     void place_own_ranges() {
         out_.parent.resize(data_.ranges.size());
         out_.depth.resize(data_.ranges.size());
@@ -96,8 +97,23 @@ private:
             const timeline_range& range = data_.ranges[i];
             out_.parent[i] = range.parent;
             out_.depth[i] = range.depth;
-            root_[i] = range.parent == npos ? i : root_[range.parent];
+            find_root(i);
         }
+    }
+    void find_root(range_id range) {
+        const range_id parent = data_.ranges[range].parent;
+        if (parent == npos || root_[parent] != npos) {
+            root_[range] = parent == npos ? range : root_[parent];
+            return;
+        }
+        std::vector<range_id> path;
+        range_id above = range;
+        for (; root_[above] == npos; above = data_.ranges[above].parent) {
+            root_[above] = above;  // of a range without a parent, and the end of a circle in a damaged capture
+            if (data_.ranges[above].parent == npos) break;
+            path.push_back(above);
+        }
+        for (const range_id below : path) root_[below] = root_[above];
     }
 
     // Finds the first work inside each root of the threads that match the pattern: its stream decides the adoption.

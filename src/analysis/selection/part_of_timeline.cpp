@@ -93,10 +93,21 @@ private:
             if (range_is_kept_[i] == 0) continue;
             timeline_range& range = out_.ranges.emplace_back(whole_.ranges[i]);
             range.parent = kept_above(i, [&](range_id of) { return whole_.ranges[of].parent; });
-            range.depth = range.parent == npos ? 0 : out_.ranges[range.parent].depth + 1;
             if (kept_.ranges[i] == 0) range.style = range_style::graph_context;
             if (times_ != nullptr && kept_.ranges[i] != 0) cut(range);
         }
+        for (const range_id i : out_.ranges.ids()) out_.ranges[i].depth = depth_of(i);
+    }
+
+    // A step may begin after a range that it is around. REQUIRES: the depths of the ranges before are set.
+    std::uint32_t depth_of(range_id range) const {
+        const range_id parent = out_.ranges[range].parent;
+        if (parent != npos && parent < range) return out_.ranges[parent].depth + 1;
+        std::uint32_t depth = 0;
+        for (range_id above = parent; above != npos && depth < out_.ranges.size(); ++depth) {
+            above = out_.ranges[above].parent;
+        }
+        return depth;
     }
 
     void cut(timeline_range& range) const {
