@@ -59,9 +59,9 @@ void selection_flags::add_times_to(command_arguments& arguments) {
 }
 
 const selection_request& selection_flags::request() const {
-    const std::optional<moment> from = parse_moment(request_.from);
-    const std::optional<moment> to = parse_moment(request_.to);
-    if (from && to && from->is_absolute == to->is_absolute && to->ns <= from->ns) {
+    const std::optional<moment> begin = parse_moment(request_.from);
+    const std::optional<moment> end = parse_moment(request_.to);
+    if (begin && end && begin->is_absolute == end->is_absolute && end->ns <= begin->ns) {
         throw usage_error("--to " + request_.to + " is not after --from " + request_.from);
     }
     return request_;
