@@ -91,8 +91,7 @@ void expect_all_found(const timeline& data, const std::vector<journal_line>& jou
                                 [&](const auto& entry) { return entry.second == name + std::to_string(op.end_ns); }))
             << name << " at " << op.start_ns;
         if (op.kind != op_kind::kernel) continue;
-        const range_id range =
-            att.captured[i] == npos ? att.owner[i] : att.replayed[att.captured[i]].range;
+        const range_id range = att.captured[i] == npos ? att.owner[i] : att.replayed[att.captured[i]].range;
         ASSERT_TRUE(is_range(range)) << name;
         EXPECT_EQ(std::string(data.name(data.ranges[range].name)) + "_k", name);
     }
