@@ -263,6 +263,7 @@ private:
                           part_text(noise_->deviation_ns(), out_.step_ns), part_text(out_.step_ns, out_.step_ns));
         }
         price_transfers();
+        follow_critical_path();
     }
 
     void price_transfers() {
@@ -272,6 +273,29 @@ private:
         for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) no_transfers.local.push_back(local_without_slowing(r));
         out_.exposed_ns = std::max(waits_ns, mean_of(gains_of(replay_->run(no_transfers))));
         out_.slowing_ns = out_.exposed_ns - waits_ns;
+    }
+
+    void follow_critical_path() {
+        std::map<std::tuple<std::uint32_t, std::uint64_t, collective_function, std::uint64_t>, path_part> all;
+        for (const path_piece& piece : replay_->critical_path()) {
+            path_part part{.rank = piece.rank};
+            std::uint64_t key = 0;
+            if (piece.matched < job_.matched.size()) {
+                const collective_member& member = job_.members_of(job_.matched[piece.matched]).front();
+                const rank_collective& is = job_.at(member);
+                part.communicator_rank = member.rank;
+                part.communicator = is.communicator;
+                part.function = is.function;
+                part.bytes = is.bytes;
+                key = job_.ranks[member.rank].communicators[is.communicator].key;
+            }
+            path_part& to = all.try_emplace({part.rank, key, part.function, part.bytes}, part).first->second;
+            to.ns += piece.ns / job_.steps;
+            ++to.pieces;
+        }
+        for (const auto& [key, part] : all) out_.path.push_back(part);
+        std::stable_sort(out_.path.begin(), out_.path.end(),
+                         [](const path_part& a, const path_part& b) { return a.ns > b.ns; });
     }
 
     // What ran beside a collective takes what it takes alone.
@@ -1100,6 +1124,11 @@ std::string verdict_of(const job_ranks& job, const job_answer& of) {
     return out;
 }
 
+std::string path_part_name(const job_ranks& job, const path_part& part) {
+    if (part.rank != UINT32_MAX) return "own work of " + terminal_safe(job.name_of(part.rank));
+    return fmt::format("transfers of {}, {} bytes", to_string(part.function), with_thousands(part.bytes));
+}
+
 std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of) {
     std::vector<std::string> out;
     out.push_back(verdict_of(job, of) + '.');
@@ -1139,6 +1168,16 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
             text += fmt::format(", {} of it because the work beside them takes longer than alone",
                                 part_text(of.slowing_ns, of.step_ns));
         }
+        out.push_back(text + '.');
+    }
+    if (of.no_verdict.empty() && !of.path.empty()) {
+        std::string text = "Critical path of the job: ";
+        for (std::size_t i = 0; i < of.path.size() && i < most_pieces; ++i) {
+            const path_part& part = of.path[i];
+            text += fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", path_part_name(job, part),
+                                100 * part.ns / std::max(of.step_ns, 1.0));
+        }
+        if (of.path.size() > most_pieces) text += fmt::format(", {} more", of.path.size() - most_pieces);
         out.push_back(text + '.');
     }
     if (const std::size_t aligned = job.clocks.aligned_count(); aligned > 1) {

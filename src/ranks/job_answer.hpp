@@ -72,6 +72,18 @@ struct collective_figures {
     double last_share = 0;
 };
 
+// A part of the job's critical path: what a step's end waits for, of one rank or one kind of collective.
+struct path_part {
+    std::uint32_t rank =
+        UINT32_MAX;  // of own work: index into job_ranks::ranks; else it is the transfers of a collective:
+    std::uint32_t communicator_rank = 0;  // as in collective_figures
+    std::uint32_t communicator = 0;
+    collective_function function = collective_function::other;
+    std::uint64_t bytes = 0;
+    double ns = 0;  // of a step, the mean
+    std::uint64_t pieces = 0;
+};
+
 struct job_answer {
     double step_ns = 0;      // of the job, by the replay
     double recorded_ns = 0;  // of the first rank, as recorded
@@ -79,9 +91,10 @@ struct job_answer {
     std::vector<straggler> stragglers{};  // the dearest first; those that count
     // What would not have been seen: less than this, of each step.
     double least_ns = 0;
-    std::string no_verdict{};  // why none could be looked for; "": it was
-    double exposed_ns = 0;     // what each step would gain if collectives took no time beyond the last arrival;
-    double slowing_ns = 0;     // of it: since what runs beside collectives takes longer
+    std::string no_verdict{};       // why none could be looked for; "": it was
+    double exposed_ns = 0;          // what each step would gain if collectives took no time beyond the last arrival;
+    double slowing_ns = 0;          // of it: since what runs beside collectives takes longer
+    std::vector<path_part> path{};  // the longest first; together a step
     std::vector<rank_figures> ranks{};
     std::vector<std::uint32_t> order{};             // indices into ranks, the worst first
     std::vector<collective_figures> collectives{};  // of the steps; the most exposed time first
@@ -99,6 +112,9 @@ job_answer answer_of(const job_ranks& job);
 
 // Bytes on a link for each byte that the call counts (docs/reference/ranks.md); 0: not known.
 double bus_factor(collective_function function, std::uint32_t ranks) noexcept;
+
+// "own work of rank 3"; "transfers of all_reduce, 4,194,304 bytes".
+std::string path_part_name(const job_ranks& job, const path_part& part);
 
 // The sentences of the answer, the verdict first: without names' control characters.
 std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of);

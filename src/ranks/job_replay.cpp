@@ -59,6 +59,7 @@ job_replay::job_replay(const job_ranks& job) : job_(job) {
         for (std::uint32_t c = 0; c < rank.collectives.size(); ++c) {
             const std::uint32_t all = base_[r] + c;
             const rank_collective& is = rank.collectives[c];
+            rank_of_.push_back(r);
             if (group_[all] == UINT32_MAX) {
                 group_[all] = static_cast<std::uint32_t>(groups_.size());
                 transfer_[all] = static_cast<double>(is.end_ns - is.begin_ns);
@@ -109,7 +110,9 @@ double job_replay::transfer_ns(std::size_t matched) const {
     return sum / static_cast<double>(groups_[matched].size());
 }
 
-replayed_steps job_replay::run(const job_change& change) const {
+replayed_steps job_replay::run(const job_change& change) const { return run(change, nullptr); }
+
+replayed_steps job_replay::run(const job_change& change, replay_log* log) const {
     constexpr double unknown = -INFINITY;
     const std::size_t ranks = job_.ranks.size();
     std::vector<double> ready(group_.size(), unknown), end(group_.size(), unknown);
@@ -118,7 +121,6 @@ replayed_steps job_replay::run(const job_change& change) const {
     std::vector<std::size_t> next_event(ranks, 0), place(ranks, 0);
     std::vector<double> waited(ranks, 0);  // added to local times, relative to the origin
     std::vector<std::uint32_t> waits_for(ranks, UINT32_MAX);
-    std::vector<std::uint32_t> rank_of(group_.size(), 0);
     std::vector<bool> is_arrived(group_.size(), false);
     replayed_steps out;
     out.begin_ns = unknown;
@@ -130,6 +132,10 @@ replayed_steps job_replay::run(const job_change& change) const {
         std::int64_t at_ns = INT64_MIN;
     };
     std::vector<host_time> host(ranks);
+    if (log != nullptr) {
+        log->waits.resize(ranks);
+        log->arrival.assign(group_.size(), unknown);
+    }
     const local_times as_recorded;
     const auto times_of = [&](std::size_t r) -> const local_times& {
         return change.local.empty() ? as_recorded : change.local[r];
@@ -138,7 +144,6 @@ replayed_steps job_replay::run(const job_change& change) const {
     for (std::uint32_t r = 0; r < ranks; ++r) {
         const std::vector<rank_collective>& of = job_.ranks[r].collectives;
         for (std::uint32_t c = 0; c < of.size(); ++c) {
-            rank_of[base_[r] + c] = r;
             is_of[base_[r] + c] = &of[c];
         }
         if (events_[r].empty()) continue;
@@ -152,11 +157,12 @@ replayed_steps job_replay::run(const job_change& change) const {
         if (is_arrived[c] || ready[c] == unknown) return;
         double at = ready[c];
         if (const std::uint32_t after = is_of[c]->after; after != UINT32_MAX) {
-            const double before = end[base_[rank_of[c]] + after];
+            const double before = end[base_[rank_of_[c]] + after];
             if (before == unknown) return;
             at = std::max(at, before + is_of[c]->gap_ns);
         }
         is_arrived[c] = true;
+        if (log != nullptr) log->arrival[c] = at;
         const std::uint32_t group = group_[c];
         arrival[group] = std::max(arrival[group], at);
         if (++arrived[group] == groups_[group].size()) completed.push_back(group);
@@ -166,9 +172,9 @@ replayed_steps job_replay::run(const job_change& change) const {
         for (const std::uint32_t c : groups_[group]) end[c] = arrival[group] + share * transfer_[c];
         for (const std::uint32_t c : groups_[group]) {
             if (next_[c] != UINT32_MAX) arrive(next_[c]);
-            if (waits_for[rank_of[c]] == c) {
-                waits_for[rank_of[c]] = UINT32_MAX;
-                runnable.push_back(rank_of[c]);
+            if (waits_for[rank_of_[c]] == c) {
+                waits_for[rank_of_[c]] = UINT32_MAX;
+                runnable.push_back(rank_of_[c]);
             }
         }
     };
@@ -197,11 +203,15 @@ replayed_steps job_replay::run(const job_change& change) const {
                 }
             } else if (is.kind == event_kind::step) {
                 double& at = is.what == step_begins ? out.begin_ns : out.end_ns[is.what];
+                if (log != nullptr && is.what + 1 == job_.steps && local + waited[r] > at) log->last_rank = r;
                 at = std::max(at, local + waited[r]);
             } else if (end[is.what] == unknown) {
                 waits_for[r] = is.what;
                 break;
             } else {
+                if (log != nullptr && end[is.what] - local > waited[r]) {
+                    log->waits[r].push_back({end[is.what], is.what});
+                }
                 waited[r] = std::max(waited[r], end[is.what] - local);
             }
             ++next_event[r];
@@ -227,6 +237,52 @@ replayed_steps job_replay::run(const job_change& change) const {
         if (out.end_ns[s] == unknown) out.end_ns[s] = s == 0 ? std::max(out.begin_ns, 0.0) : out.end_ns[s - 1];
     }
     if (out.begin_ns == unknown) out.begin_ns = 0;
+    if (log != nullptr) {
+        log->ready = std::move(ready);
+        log->end = std::move(end);
+    }
+    return out;
+}
+
+std::vector<path_piece> job_replay::critical_path() const {
+    replay_log log;
+    const replayed_steps steps = run({}, &log);
+    std::vector<path_piece> out;
+    if (steps.end_ns.empty()) return out;
+    double now = steps.end_ns.back();
+    std::uint32_t rank = log.last_rank;
+    const auto back_to = [&](double ns, path_piece piece) {
+        piece.ns = now - std::max(ns, steps.begin_ns);
+        now -= std::max(piece.ns, 0.0);
+        if (piece.ns > 0) out.push_back(piece);
+    };
+    // Of a collective that nobody shares its rank's own work is all that is known.
+    const auto transfer_of = [&](std::uint32_t collective) {
+        const std::uint32_t group = group_[collective];
+        return group < job_.matched.size() ? path_piece{.matched = group} : path_piece{.rank = rank_of_[collective]};
+    };
+    while (now > steps.begin_ns) {
+        std::vector<held_up>& waits = log.waits[rank];  // those behind are of no more use
+        while (!waits.empty() && waits.back().until_ns > now) waits.pop_back();
+        if (waits.empty()) break;
+        std::uint32_t collective = waits.back().collective;
+        back_to(waits.back().until_ns, {.rank = rank});
+        waits.pop_back();
+        // A collective that the one before it in its stream holds up begins when that has ended.
+        for (bool is_held_up = true; is_held_up && now > steps.begin_ns;) {
+            const std::vector<std::uint32_t>& members = groups_[group_[collective]];
+            const std::uint32_t last = *std::max_element(
+                members.begin(), members.end(), [&](auto a, auto b) { return log.arrival[a] < log.arrival[b]; });
+            back_to(log.arrival[last], transfer_of(collective));
+            rank = rank_of_[last];
+            const rank_collective& is = job_.ranks[rank].collectives[last - base_[rank]];
+            is_held_up = is.after != UINT32_MAX && log.arrival[last] > log.ready[last];
+            if (!is_held_up) continue;
+            collective = base_[rank] + is.after;
+            back_to(log.end[collective], transfer_of(last));
+        }
+    }
+    back_to(steps.begin_ns, {.rank = rank});
     return out;
 }
 

@@ -42,12 +42,24 @@ struct replayed_steps {
     }
 };
 
+// A piece of what the steps' end waits for: a rank's own work, or a collective's transfer.
+struct path_piece {
+    std::uint32_t rank = UINT32_MAX;     // of the own work
+    std::uint32_t matched = UINT32_MAX;  // of the transfer: index into job_ranks::matched
+    double ns = 0;
+};
+
 class job_replay {
 public:
     // It must outlive the object. REQUIRES: it has steps.
     explicit job_replay(const job_ranks& job);
 
     replayed_steps run(const job_change& change = {}) const;
+
+    // The critical path of the recorded steps, from the last rank's end back to the begin: a rank's own work up to the
+    // collective that it waited for last, its transfer, the work of the rank that came last to it, and so on. The
+    // pieces add up to the steps.
+    std::vector<path_piece> critical_path() const;
 
     // From the last arrival to its end, the mean of its members. By index into job_ranks::matched.
     double transfer_ns(std::size_t matched) const;
@@ -63,6 +75,20 @@ private:
         event_kind kind = event_kind::ready;
     };
 
+    // What a replay was held up by.
+    struct held_up {
+        double until_ns = 0;
+        std::uint32_t collective = 0;  // in all
+    };
+    struct replay_log {
+        std::vector<std::vector<held_up>> waits{};  // by rank, in order of time
+        std::vector<double> ready{};                // by collective in all
+        std::vector<double> arrival{};              // of this member, likewise
+        std::vector<double> end{};                  // likewise
+        std::uint32_t last_rank = 0;                // ends the last step
+    };
+    replayed_steps run(const job_change& change, replay_log* log) const;
+
     const job_ranks& job_;
     std::int64_t origin_ns_ = 0;                      // times are relative to it, so that a double is exact
     std::vector<std::uint32_t> base_;                 // by rank: of its collectives, in all
@@ -71,6 +97,7 @@ private:
     std::vector<double> transfer_;                    // by collective: its own, from the last arrival on
     std::vector<std::int64_t> last_arrival_;          // by matched
     std::vector<std::vector<event>> events_;          // by rank
+    std::vector<std::uint32_t> rank_of_;              // by collective
     std::vector<std::vector<std::uint32_t>> groups_;  // members, as collectives in all; matched ones come first
 };
 

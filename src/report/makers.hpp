@@ -82,6 +82,7 @@ std::unique_ptr<report_job> begin_ranks_job(job_knowledge& shared);
 std::unique_ptr<report_job> begin_stragglers_job(job_knowledge& shared);
 std::unique_ptr<report_job> begin_collectives_job(job_knowledge& shared);
 std::unique_ptr<report_job> begin_clocks_job(job_knowledge& shared);
+std::unique_ptr<report_job> begin_job_path_job(job_knowledge& shared);
 std::unique_ptr<report_job> begin_standstill_job(job_knowledge& shared);
 
 }  // namespace prof

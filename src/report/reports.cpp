@@ -99,6 +99,9 @@ constexpr report_kind kinds[] = {
                                    "job|communicator|function|bytes|ranks", nullptr, false, false}),
     of_job<begin_clocks_job>(
         {"clocks", "the clocks of a job's hosts: offset, drift, error", "job|host|first_rank", nullptr, false, false}),
+    of_job<begin_job_path_job>({"job_path",
+                                "the job's critical path: whose work and which transfers its steps wait for",
+                                "job|part|communicator", nullptr, false, false}),
     of_job<begin_standstill_job>({"standstill",
                                   "in what collective a job's ranks waited when their recordings ended, and for whom",
                                   "job|finding|rank|capture", nullptr, false, false}),

@@ -62,7 +62,7 @@ class Report(CommandLine):
         listed = self.prof("report", "--report", "help")
         self.assertEqual((listed.returncode, listed.stderr), (0, ""))
         names = [line.split()[0] for line in listed.stdout.splitlines()]
-        self.assertEqual(len(names), 51)
+        self.assertEqual(len(names), 52)
         documented = re.findall(r"^## (\S+)$", (DOCS / "reference/reports.md").read_text(), re.MULTILINE)
         self.assertEqual(sorted(documented), sorted(names))
         capture = self.capture()

@@ -499,6 +499,32 @@ TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
     }
 }
 
+// The path's parts are the steps. Where one rank is late in each layer, its work is nearly all of the path beside the
+// transfers; the ranks' common work is on the path by whoever comes last.
+TEST(Ranks, TheCriticalPathIsThatOfTheLateRank) {
+    for (const bool is_overlapped : {false, true}) {
+        job_plan plan;
+        plan.is_overlapped = is_overlapped;
+        plan.ranks_on_host = 8;  // one clock
+        plan.offsets_ns = {0};
+        plan.drifts = {0};
+        plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {3}, .ns = 4e5};
+        const answered of = answer_to(plan);
+        double sum = 0, own = 0, transfers = 0;
+        for (const path_part& part : of.answer.path) {
+            sum += part.ns;
+            if (part.rank == UINT32_MAX) transfers += part.ns;
+            if (part.rank != UINT32_MAX && of.job.ranks[part.rank].rank == 3) own += part.ns;
+        }
+        EXPECT_NEAR(sum, of.answer.step_ns, 1e-6 * of.answer.step_ns);
+        // Of six layers of 2.4 ms with 0.3 ms of transfer; beside computing only the last transfer is on the path.
+        EXPECT_NEAR(own, 6 * 2.4e6, 0.02 * 6 * 2.4e6) << is_overlapped;
+        EXPECT_NEAR(transfers, (is_overlapped ? 1 : 6) * 3e5, 0.05 * 6 * 3e5) << is_overlapped;
+        ASSERT_FALSE(of.answer.path.empty());
+        EXPECT_EQ(path_part_name(of.job, of.answer.path.front()), "own work of rank 3");
+    }
+}
+
 // FSDP's shape: the first product needs the all-gather, for which this rank waits from 1,300 to 5,700 us; meanwhile
 // another stream copies for the next all-gather, as soon as the host has launched that.
 TEST(Ranks, LittleWorkOfOtherStreamsDoesNotEndAWait) {

@@ -31,7 +31,7 @@ EXAMPLES = sorted((ROOT / "examples/captures").glob("*.prof"))
 OK, INVALID_ARGUMENT, WRONG_STATE, FAILED = range(4)
 NO_ROW = 2**32 - 1
 # Reports of all captures together.
-OF_JOBS = {"processes", "ranks", "stragglers", "collectives", "clocks", "standstill"}
+OF_JOBS = {"processes", "ranks", "stragglers", "collectives", "clocks", "job_path", "standstill"}
 KINDS = {"push_pop": 1, "captured": 1, "phase": 2, "no_range": 3, "ambiguous": 4, "unmatched": 5}
 ABSENT, INTEGER, UNSIGNED, REAL, BOOLEAN, TEXT = range(6)
 

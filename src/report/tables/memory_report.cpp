@@ -60,7 +60,7 @@ struct on_device {
     const TItem& item;
 };
 template <typename TItem>
-using device_columns = report_columns<on_device<TItem>>;
+using columns_on_device = report_columns<on_device<TItem>>;
 
 // Cells of a member of the element, and of a sum over the steps.
 template <typename TItem, typename TValue>
@@ -202,7 +202,7 @@ void add_totals(const memory_summary& of, table& out) {
     out.totals.emplace_back("failed_code", text_or_none(last.code));
 }
 
-device_columns<memory_row> use_columns(const memory_summary& of, bool was_killed) {
+columns_on_device<memory_row> use_columns(const memory_summary& of, bool was_killed) {
     using row = memory_row;
     const bool has_failure = !failure_text(of).empty();
     const auto any = [&](auto&& is) { return std::any_of(of.devices.begin(), of.devices.end(), is); };
@@ -350,7 +350,7 @@ report_part memory_steps_report(const report_input& input) {
     const auto moment = [begin_ns](std::int64_t row::*ns) {
         return [=](const on_device<row>& step) { return step.item.*ns - begin_ns; };
     };
-    const device_columns<row> columns = {
+    const columns_on_device<row> columns = {
         {column_of_devices(found), device_of<on_device<row>>},
         {{"step", "step", quantity::identity}, of_item(&row::number)},
         {{"start_ns", "", quantity::moment_ns}, moment(&row::start_ns)},
@@ -380,7 +380,7 @@ report_part memory_steps_report(const report_input& input) {
 report_part memory_lines_report(const report_input& input) {
     const memory_summary found = memory_of(input);
     using row = memory_line;
-    const device_columns<row> columns = {
+    const columns_on_device<row> columns = {
         {column_of_devices(found), device_of<on_device<row>>},
         {{"line", "line"}, text_of_item(&row::line)},
         {{"code", "code"},

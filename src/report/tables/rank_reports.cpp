@@ -145,7 +145,7 @@ bool have_one_host_each(const std::vector<answered>& jobs) {
 }
 
 // The rows that stand first.
-auto first_rows(std::string_view report, std::size_t most_shown) {
+auto first_rows(std::string_view report, std::size_t most_shown, std::string_view what = "ranks") {
     return [=](const table& whole, const shown_limits& limits) {
         shown_rows shown;
         const std::size_t most = std::min(limits.rows, most_shown);
@@ -153,7 +153,7 @@ auto first_rows(std::string_view report, std::size_t most_shown) {
         shown.rows.assign(whole.rows.begin(), whole.rows.begin() + static_cast<std::ptrdiff_t>(count));
         if (count < whole.rows.size()) {
             shown.notes.push_back(
-                fmt::format("{} more ranks: --report {} --format csv has all", whole.rows.size() - count, report));
+                fmt::format("{} more {}: --report {} --format csv has all", whole.rows.size() - count, what, report));
         }
         return shown;
     };
@@ -274,13 +274,17 @@ table stragglers_table(const std::vector<answered>& jobs) {
     return out;
 }
 
+// Its name, or the number that its ranks have in common.
+std::string communicator_text(const job_ranks& job, std::uint32_t rank, std::uint32_t communicator) {
+    const rank_communicator& used = job.ranks[rank].communicators[communicator];
+    return used.name.empty() ? fmt::format("{:016x}", used.key) : used.name;
+}
+
 report_columns<in_job<collective_figures>> collective_columns(const std::vector<answered>& jobs) {
     using row = in_job<collective_figures>;
     using figures = collective_figures;
     const auto communicator = [](const row& one) {
-        const rank_summary& rank = one.job.ranks.ranks[one.item.communicator_rank];
-        const rank_communicator& used = rank.communicators[one.item.communicator];
-        return used.name.empty() ? fmt::format("{:016x}", used.key) : used.name;
+        return communicator_text(one.job.ranks, one.item.communicator_rank, one.item.communicator);
     };
     const auto last_rank = [](const row& one) {
         return one.item.last_rank == UINT32_MAX ? table_cell() : one.job.ranks.name_of(one.item.last_rank);
@@ -327,6 +331,37 @@ table collectives_table(const std::vector<answered>& jobs) {
                    "transfer: from the last arrival to the end, the median; arrival skew: between the first "
                    "and the last begin of its kernel; launch skew: between the first and the last call."},
                   {"exposed a step", "exposed: while the rank's GPU computes nothing, the mean of the ranks."}};
+    return out;
+}
+
+table job_path_table(const std::vector<answered>& jobs) {
+    using row = in_job<path_part>;
+    const report_columns<row> columns = {
+        column_of_jobs<row>(jobs),
+        {{"part", "part"}, [](const row& path) { return path_part_name(path.job.ranks, path.item); }},
+        {{"communicator", "communicator", quantity::text, 2},
+         [](const row& path) {
+             const path_part& part = path.item;
+             if (part.rank != UINT32_MAX) return table_cell();
+             return table_cell(communicator_text(path.job.ranks, part.communicator_rank, part.communicator));
+         }},
+        {{"kind", ""}, [](const row& path) { return path.item.rank == UINT32_MAX ? "transfer" : "own work"; }},
+        {{"rank", "", quantity::identity},
+         [](const row& path) {
+             return path.item.rank == UINT32_MAX ? std::nullopt : path.job.ranks.ranks[path.item.rank].rank;
+         }},
+        {{"step_path_ns", "a step", quantity::time_ns}, [](const row& path) { return path.item.ns; }},
+        {{"step_share", "of it", quantity::share},
+         [](const row& path) { return path.item.ns / std::max(path.job.answer.step_ns, 1.0); }},
+        {{"pieces", "pieces", quantity::count}, of_element(&path_part::pieces)}};
+    table out = make_table("job_path", "What the job's steps wait for", columns);
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+        for (const path_part& part : jobs[j].answer.path) out.rows.push_back(cells_of(columns, {j, jobs[j], part}));
+    }
+    out.legend = {{"part",
+                   "part: from the last rank's end back, its own work up to the collective that it waited for "
+                   "last, that one's transfer, the own work of the rank that came last to it, and so on."}};
+    out.shorten = first_rows("job_path", most_ranks_shown, "parts");
     return out;
 }
 
@@ -509,6 +544,9 @@ std::unique_ptr<report_job> begin_collectives_job(job_knowledge& shared) {
 }
 std::unique_ptr<report_job> begin_clocks_job(job_knowledge& shared) {
     return std::make_unique<rank_report<clocks_table, false>>(shared);
+}
+std::unique_ptr<report_job> begin_job_path_job(job_knowledge& shared) {
+    return std::make_unique<rank_report<job_path_table, false>>(shared);
 }
 std::unique_ptr<report_job> begin_standstill_job(job_knowledge& shared) {
     return std::make_unique<rank_report<standstill_table, false, differences_of_job>>(shared);
