@@ -277,7 +277,7 @@ private:
 
     void follow_critical_path() {
         std::map<std::tuple<std::uint32_t, std::uint64_t, collective_function, std::uint64_t>, path_part> all;
-        for (const path_piece& piece : replay_->critical_path()) {
+        for (const job_path_piece& piece : replay_->critical_path()) {
             path_part part{.rank = piece.rank};
             std::uint64_t key = 0;
             if (piece.matched < job_.matched.size()) {

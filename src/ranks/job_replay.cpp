@@ -244,14 +244,14 @@ replayed_steps job_replay::run(const job_change& change, replay_log* log) const 
     return out;
 }
 
-std::vector<path_piece> job_replay::critical_path() const {
+std::vector<job_path_piece> job_replay::critical_path() const {
     replay_log log;
     const replayed_steps steps = run({}, &log);
-    std::vector<path_piece> out;
+    std::vector<job_path_piece> out;
     if (steps.end_ns.empty()) return out;
     double now = steps.end_ns.back();
     std::uint32_t rank = log.last_rank;
-    const auto back_to = [&](double ns, path_piece piece) {
+    const auto back_to = [&](double ns, job_path_piece piece) {
         piece.ns = now - std::max(ns, steps.begin_ns);
         now -= std::max(piece.ns, 0.0);
         if (piece.ns > 0) out.push_back(piece);
@@ -259,7 +259,8 @@ std::vector<path_piece> job_replay::critical_path() const {
     // Of a collective that nobody shares its rank's own work is all that is known.
     const auto transfer_of = [&](std::uint32_t collective) {
         const std::uint32_t group = group_[collective];
-        return group < job_.matched.size() ? path_piece{.matched = group} : path_piece{.rank = rank_of_[collective]};
+        return group < job_.matched.size() ? job_path_piece{.matched = group}
+                                           : job_path_piece{.rank = rank_of_[collective]};
     };
     while (now > steps.begin_ns) {
         std::vector<held_up>& waits = log.waits[rank];  // those behind are of no more use

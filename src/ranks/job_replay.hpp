@@ -43,7 +43,7 @@ struct replayed_steps {
 };
 
 // A piece of what the steps' end waits for: a rank's own work, or a collective's transfer.
-struct path_piece {
+struct job_path_piece {
     std::uint32_t rank = UINT32_MAX;     // of the own work
     std::uint32_t matched = UINT32_MAX;  // of the transfer: index into job_ranks::matched
     double ns = 0;
@@ -59,7 +59,7 @@ public:
     // The critical path of the recorded steps, from the last rank's end back to the begin: a rank's own work up to the
     // collective that it waited for last, its transfer, the work of the rank that came last to it, and so on. The
     // pieces add up to the steps.
-    std::vector<path_piece> critical_path() const;
+    std::vector<job_path_piece> critical_path() const;
 
     // From the last arrival to its end, the mean of its members. By index into job_ranks::matched.
     double transfer_ns(std::size_t matched) const;
