@@ -61,7 +61,7 @@ bool is_of_one_rank(const report_part& part) {
            });
 }
 
-// What is to be told of the captures as one job.
+// Leaves the reports of the job that have a sentence, and those on its ranks only if there are several.
 void keep_told(report_document& job) {
     std::erase_if(job.parts, [](const report_part& part) {
         return block_in<text_block>(part) == nullptr || is_of_one_rank(part);

@@ -13,7 +13,8 @@ namespace prof {
 namespace {
 
 constexpr std::size_t least_alone = 3;
-// Of durations alone: the upper quartile by the lower one. Work of several lengths tells nothing.
+// The most that the upper quartile of the durations alone may be, by the lower one. Where they differ more, the length
+// of the work alone is not known.
 constexpr double most_spread = 1.25;
 
 // What an operation does: a kernel or a copy, and its record without times.

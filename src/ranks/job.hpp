@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,6 +76,13 @@ struct job_ranks {
     const rank_collective& at(collective_member of) const { return ranks[of.rank].collectives[of.collective]; }
     std::span<const collective_member> members_of(const matched_collective& of) const {
         return {members.data() + of.first, of.count};
+    }
+    // The member's step, counted from the first that all ranks have; none: it is of no such step.
+    std::optional<std::uint32_t> step_of(collective_member member) const {
+        const std::uint32_t step = at(member).step;
+        const std::uint32_t first = first_step[member.rank];
+        if (step == UINT32_MAX || step < first || step - first >= steps) return {};
+        return step - first;
     }
     // On the clock of the first host.
     std::int64_t aligned(std::uint32_t rank, std::int64_t at_ns) const { return clocks.aligned(rank, at_ns); }

@@ -128,12 +128,6 @@ private:
         for (const rank_figures& each : out_.ranks) out_.recorded_ns = std::max(out_.recorded_ns, each.step_ns);
     }
 
-    // Whether it is of a step that all ranks have.
-    bool is_in_steps(const collective_member& of) const {
-        const std::uint32_t step = job_.at(of).step;
-        return step != UINT32_MAX && step >= job_.first_step[of.rank] && step - job_.first_step[of.rank] < job_.steps;
-    }
-
     void measure_collectives() {
         struct sums {
             collective_figures is;
@@ -146,7 +140,8 @@ private:
             const matched_collective& of = job_.matched[m];
             if (of.count < 2 || !of.is_whole) continue;
             const std::span<const collective_member> members = job_.members_of(of);
-            if (std::none_of(members.begin(), members.end(), [&](const auto& each) { return is_in_steps(each); })) {
+            if (std::none_of(members.begin(), members.end(),
+                             [&](const auto& each) { return job_.step_of(each).has_value(); })) {
                 ++out_.outside_steps;
                 continue;
             }
@@ -178,7 +173,7 @@ private:
             }
             for (const collective_member& member : members) {
                 const rank_collective& is = job_.at(member);
-                if (is_in_steps(member)) {
+                if (job_.step_of(member)) {
                     const std::int64_t waits_ns =
                         wait_of(is, arrivals.last_ns - job_.aligned(member.rank, is.begin_ns));
                     out_.ranks[member.rank].wait_ns += static_cast<double>(waits_ns) / job_.steps;

@@ -378,6 +378,7 @@ private:
 
     // By operation: when what is before it in its stream had ended.
     void find_ends_before() {
+        if (found_.empty()) return;  // nobody waits
         computing_streams_ = computing_streams();
         end_before_.assign(data_.ops.size(), INT64_MIN);
         std::unordered_map<std::uint32_t, std::int64_t> latest_ns;  // by place
@@ -685,11 +686,11 @@ private:
     std::vector<std::uint32_t> by_end_;       // indices into found_
     std::size_t ended_ = 0;                   // of these
     std::int64_t open_from_ns_ = INT64_MAX;
-    std::deque<std::pair<std::int64_t, std::int64_t>>
-        exposed_;  // while collectives ran and nothing computed, the latest
-    std::vector<std::int64_t> end_before_;
-    std::set<std::uint32_t> computing_streams_;
     std::int64_t open_to_ns_ = 0;
+    // While collectives ran and nothing computed, the latest.
+    std::deque<std::pair<std::int64_t, std::int64_t>> exposed_;
+    std::vector<std::int64_t> end_before_;  // find_ends_before()
+    std::set<std::uint32_t> computing_streams_;
     std::int64_t waited_ns_ = 0;
     std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> time_;
     std::map<std::uint32_t, std::uint32_t> place_numbers_;  // of where_ → index into rank_summary::places

@@ -65,14 +65,6 @@ struct waits_of_job {
 };
 constexpr std::uint32_t no_rank = UINT32_MAX;
 
-// The member's step, counted from the job's first; none: it is of no step that all ranks have.
-std::optional<std::uint32_t> step_of(const job_ranks& job, collective_member member) {
-    const std::uint32_t step = job.at(member).step;
-    const std::uint32_t first = job.first_step[member.rank];
-    if (step == UINT32_MAX || step < first || step - first >= job.steps) return {};
-    return step - first;
-}
-
 waits_of_job waits_in(const job_ranks& job) {
     waits_of_job out;
     out.late.assign(job.ranks.size(), std::vector<lateness>(job.steps));
@@ -84,7 +76,7 @@ waits_of_job waits_in(const job_ranks& job) {
         out.clock_error_ns = std::max(out.clock_error_ns, error_ns);
         const collective_arrivals arrivals = arrivals_of(job, of, error_ns);
         for (const collective_member& each : job.members_of(of)) {
-            const std::optional<std::uint32_t> step = step_of(job, each);
+            const std::optional<std::uint32_t> step = job.step_of(each);
             if (!step) continue;
             const rank_collective& is = job.at(each);
             const std::int64_t at_ns = job.aligned(each.rank, is.begin_ns);
@@ -343,7 +335,7 @@ private:
         };
         std::vector<placed> all;
         for (const matched_collective& of : job_.matched) {
-            if (of.count < 2 || step_of(job_, job_.members_of(of).front()) != step) continue;
+            if (of.count < 2 || job_.step_of(job_.members_of(of).front()) != step) continue;
             const double error_ns = clock_error_of(job_, of);
             all.push_back({&of, arrivals_of(job_, of, error_ns), error_ns});
         }
