@@ -189,7 +189,7 @@ own_work::usual_excess own_work::usual(std::uint32_t rank, const std::set<std::u
                 errors[at].push_back(deviation_of(of_stretch) / std::sqrt(static_cast<double>(by_step.size())));
             }
         }
-        std::vector<double>& is = out.by_shape[shape];
+        std::vector<double> is;  // by stretch
         std::vector<double>& longer = out.longer[shape];
         for (std::size_t at = 0; at < parts; ++at) {
             is.push_back(median_of(std::move(of_peers[at])));

@@ -17,11 +17,10 @@ namespace prof {
 
 class own_work {
 public:
-    // By how much each stretch of a rank is usually longer than its peers', by the step's shape.
+    // By how much the stretches of a rank are usually longer than its peers'.
     struct usual_excess {
-        std::map<std::uint64_t, std::vector<double>> by_shape{};
-        // What a rank gives up of it to be as fast as its peers: of stretches that are longer than theirs beyond
-        // chance. Where it is faster it stays so.
+        // By the step's shape, for each stretch: what a rank gives up to be as fast as its peers: of stretches that are
+        // longer than theirs beyond chance. Where it is faster it stays so.
         std::map<std::uint64_t, std::vector<double>> longer{};
         double step_ns = 0;  // of all stretches of a step, the mean of the steps with peers
         bool is_known = false;
