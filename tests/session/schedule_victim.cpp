@@ -4,7 +4,7 @@
 //
 //   schedule_victim [iterations N] [mark end|begin|range|both|domain|registered|phase|none] [profiler A B]
 //                   [capture A B] [threads N] [session SETTING]... [fork N] [measure] [patient] [free] [steppers N]
-//                   [settled]
+//                   [settled] [until_window N]
 //
 // mark: prof_step at each iteration's end (torch's way) or beginning, or a range "iteration" around it, also in the
 // domain "app" or as a registered string; both: the range, and prof_step; phase: PROF_PHASE("step"). steppers: instead
@@ -12,7 +12,8 @@
 // settled: before each iteration it waits until libprof has taken hold of CUPTI, or let go of it, if it is at that.
 // profiler: cudaProfilerStart before iteration A, cudaProfilerStop after B (A beyond the last: B alone). capture: a
 // range "capture" around iterations A to B. Both may be given several times. fork: before iteration N a child is
-// forked, which goes through steps and ranges, too.
+// forked, which goes through steps and ranges, too. until_window: as many iterations as it takes until window N is
+// open; prints how many.
 #include <cupti.h>
 #include <dirent.h>
 #include <nvtx3/nvToolsExt.h>
@@ -23,6 +24,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -53,6 +55,7 @@ struct program {
     int steppers = 0;
     bool free = false;
     bool settled = false;
+    std::uint64_t until_window = 0;
     bool patient = false;  // after each cudaProfilerStop it waits until libprof hears the next cudaProfilerStart
 };
 
@@ -69,6 +72,7 @@ program read_arguments(int argc, char** argv) {
         if (word == "patient") out.patient = true;
         if (word == "free") out.free = true;
         if (word == "settled") out.settled = true;
+        if (word == "until_window") out.until_window = static_cast<std::uint64_t>(number());
         if (word == "steppers") out.steppers = number();
         if (word == "measure") out.measure = true;
         if (word == "profiler" || word == "capture") {
@@ -183,6 +187,13 @@ void fork_a_child() {
     if (waitpid(child, &status, 0) != child || status != 0) std::abort();
 }
 
+std::atomic<std::uint64_t> latest_window{0};
+
+void note_windows() {
+    const auto note = [](const prof_event* event, void*) { latest_window = event->number; };
+    if (prof_set_callback(note, nullptr, PROF_EVENT_WINDOW_BEGAN) != PROF_OK) std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -204,7 +215,12 @@ int main(int argc, char** argv) {
     std::size_t stopped = 0;
     launch("setup", stream);
     step_at_once(wanted.steppers);
-    for (int i = 0; i < (wanted.steppers == 0 ? wanted.iterations : 0); ++i) {
+    const auto goes_on = [&](int i) {
+        if (wanted.until_window != 0) return latest_window < wanted.until_window;
+        return i < (wanted.steppers == 0 ? wanted.iterations : 0);
+    };
+    if (wanted.until_window != 0) note_windows();
+    for (int i = 0; goes_on(i); ++i) {
         if (wanted.settled) (void)prof_sync();
         for (const auto& [first, last] : wanted.profiler) {
             if (i == first) (void)cudaProfilerStart();
@@ -240,6 +256,7 @@ int main(int argc, char** argv) {
         }
         if (wanted.measure && i == wanted.iterations / 2) print_growth("middle");
     }
+    if (wanted.until_window != 0) std::printf("%d\n", begun.load());
     go_on = false;
     for (std::thread& thread : threads) thread.join();
     if (wanted.measure) print_growth("end");
