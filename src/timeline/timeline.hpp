@@ -388,7 +388,9 @@ struct timeline {
     std::vector<device_record> devices;
     std::vector<monotonic_point> monotonic;  // by time; a part of a timeline, and a trace, have none
     std::vector<timeline_window> windows;    // by start_ns; at least one
-    matrix_calls multiplications;            // of a trace of torch.profiler; a part of a timeline has none
+    // Of a part of a timeline: which of the whole's steps a phase "step" is.
+    std::map<range_id, std::uint64_t> step_numbers;
+    matrix_calls multiplications;  // of a trace of torch.profiler; a part of a timeline has none
     timeline_quality quality;
     std::int64_t start_ns = 0;  // the capture's first and last moment
     std::int64_t end_ns = 0;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "analysis/selection/selected_part.hpp"
 #include "record/label.hpp"
 #include "support/capture_builder.hpp"
 
@@ -30,8 +31,8 @@ struct NumberedSteps : testing::Test {
         main.pop(end_ns, phases);
     }
     void mark(std::uint64_t ns, std::uint64_t number) { main.step(ns, number, own); }
-    std::vector<std::string> found(const domain_filter& hidden = {}) const {
-        const timeline data = capture.build();
+    std::vector<std::string> found(const domain_filter& hidden = {}) const { return listed(capture.build(), hidden); }
+    static std::vector<std::string> listed(const timeline& data, const domain_filter& hidden = {}) {
         std::vector<std::string> out;
         for (const numbered_step& each : number_steps(data, {data, hidden}).steps) {
             EXPECT_EQ(each.thread, 0U);
@@ -50,6 +51,16 @@ TEST_F(NumberedSteps, AreTheObservedSteps) {
     EXPECT_THAT(found(), ElementsAre("0 10-20", "1 20-30", "2 40-55"));
     EXPECT_EQ(number_steps(capture.build()).source, step_source::observed);
     EXPECT_THAT(found({.include = {}, .exclude = {"prof.phases"}}), IsEmpty());
+}
+
+TEST_F(NumberedSteps, OfAPartAreThoseOfTheWhole) {
+    main.push(0, "startup", phases).pop(10, phases);
+    for (std::uint64_t i = 0; i < 6; ++i) step(10 + 10 * i, 20 + 10 * i);
+    const timeline data = capture.build();
+    const selected_part part(data, {}, {.steps = "2:4"});
+    EXPECT_THAT(listed(part.data()), ElementsAre("2 30-40", "3 40-50"));
+    const selected_part later(part.data(), {}, {.steps = "3:4"});
+    EXPECT_THAT(listed(later.data()), ElementsAre("3 40-50"));
 }
 
 TEST_F(NumberedSteps, LeaveOutStepsBeforeTheOptimizerWasMade) {

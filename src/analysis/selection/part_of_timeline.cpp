@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/steps/numbered_steps.hpp"
 #include "timeline/launched_ops.hpp"
 
 namespace prof {
@@ -97,6 +98,11 @@ private:
             if (times_ != nullptr && kept_.ranges[i] != 0) cut(range);
         }
         for (const range_id i : out_.ranges.ids()) out_.ranges[i].depth = depth_of(i);
+        for (const numbered_step& step : number_steps(whole_, att_.hidden).steps) {
+            if (step.phase != npos && kept_.ranges[step.phase] != 0) {
+                out_.step_numbers[range_[step.phase]] = step.number;
+            }
+        }
     }
 
     // A step may begin after a range that it is around. REQUIRES: the depths of the ranges before are set.

@@ -24,7 +24,8 @@ std::vector<numbered_step> observed_steps(const timeline& data, const hidden_dom
     std::vector<numbered_step> out;
     // A StepTraceAnnotation's range covers only the time in which the host dispatches a step to the GPU.
     bool is_dispatch = false;
-    for (const timeline_range& range : data.ranges) {
+    for (const range_id i : data.ranges.ids()) {
+        const timeline_range& range = data.ranges[i];
         if (range.style != range_style::push_pop || !is_phase(data, range) || hidden.contains(range)) continue;
         if (!out.empty() && range.thread != out.back().thread) continue;
         const std::string_view name = data.name(range.name);
@@ -32,8 +33,12 @@ std::vector<numbered_step> observed_steps(const timeline& data, const hidden_dom
         if (name != "step") continue;
         if (is_dispatch && !out.empty()) out.back().end_ns = range.start_ns;
         is_dispatch = range.category == annotation_witness;
-        out.push_back(
-            {.start_ns = range.start_ns, .end_ns = range.end_ns, .number = out.size(), .thread = range.thread});
+        const auto of_whole = data.step_numbers.find(i);
+        out.push_back({.start_ns = range.start_ns,
+                       .end_ns = range.end_ns,
+                       .number = of_whole == data.step_numbers.end() ? out.size() : of_whole->second,
+                       .thread = range.thread,
+                       .phase = i});
     }
     return out;
 }

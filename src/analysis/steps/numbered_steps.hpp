@@ -17,6 +17,7 @@ struct numbered_step {
     std::int64_t end_ns = 0;
     std::uint64_t number = 0;
     thread_id thread = npos;  // index into timeline::threads: the thread with the steps
+    range_id phase = npos;    // of observed steps
 };
 
 struct numbered_steps {
@@ -27,8 +28,8 @@ struct numbered_steps {
 // The steps counted by prof_step or step_range, each until the next one or until its window ends.
 std::vector<numbered_step> counted_steps(const timeline& data, const hidden_domains& hidden = {});
 
-// The counted steps. If there are none, the phases "step", numbered from 0. None if the program has ranges
-// ProfilerStep#N of its own.
+// The counted steps. If there are none, the phases "step", numbered from 0; in a part of a timeline as in the whole.
+// None if the program has ranges ProfilerStep#N of its own.
 numbered_steps number_steps(const timeline& data, const hidden_domains& hidden = {});
 
 }  // namespace prof
