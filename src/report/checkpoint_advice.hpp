@@ -37,7 +37,7 @@ struct checkpoint_answer {
     std::string reason{};                      // why there are none; "" if there are
 };
 
-// `of`: memory_of(input).
+// `of`: input_memory(input).summary().
 checkpoint_answer checkpoints_of(const report_input& input, const memory_summary& of);
 
 // "checkpointing GPT2.h.* (12 calls a step) would lower the peak by 3.10 GB to 9.21 GB, and cost 4.200 ms a step"; "or

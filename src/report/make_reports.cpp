@@ -49,6 +49,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
     const timeline& shown = part ? part->data() : data;
     capture_diagnosis diagnosed(data, settings.projected, settings.least_share, settings.selection,
                                 settings.may_use_threads);
+    kept_memory memory;
     report_input input{.data = shown,
                        .capture = path,
                        .names = settings.names,
@@ -63,6 +64,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
                        .samples = settings.samples,
                        .call_name = call_names(data),
                        .diagnosed = &diagnosed,
+                       .memory = &memory,
                        .may_make_rows_later = may_make_rows_later,
                        .may_use_threads = settings.may_use_threads};
     std::unique_ptr<const mean_step> step;

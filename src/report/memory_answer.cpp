@@ -205,13 +205,21 @@ void with_subject(const report_input& input, TWhat&& what) {
 
 }  // namespace
 
-memory_summary memory_of(const report_input& input) {
-    memory_summary out;
-    with_subject(input, [&](const timeline& data, const attribution& att, const memory_options& options) {
-        if (!data.memory.empty()) out = measure_memory(data, att, options);
+const memory_summary& input_memory::summary() {
+    if (kept_.summary) return *kept_.summary;
+    kept_.summary.emplace();
+    with_subject(input_, [&](const timeline& data, const attribution& att, const memory_options& options) {
+        if (!data.memory.empty()) kept_.summary = measure_memory(data, att, options);
     });
-    return out;
+    return *kept_.summary;
 }
+
+const checkpoint_answer& input_memory::checkpoints() {
+    if (!kept_.checkpoints) kept_.checkpoints = checkpoints_of(input_, summary());
+    return *kept_.checkpoints;
+}
+
+std::vector<memory_finding> input_memory::findings() { return memory_findings(summary(), checkpoints()); }
 
 std::vector<cuda_memory_row> cuda_memory_of(const report_input& input, const memory_summary& of) {
     std::vector<cuda_memory_row> out;
@@ -391,7 +399,8 @@ void add_memory(report_document& document, const report_input& input) {
     const bool has_failed = std::any_of(events.begin(), events.end(),
                                         [](const memory_event& each) { return each.kind == memory_kind::failed; });
     if (!has_answer && !has_failed && !is_killed(input.data)) return;  // as reports that programs ask for one by one
-    const memory_summary found = memory_of(input);
+    input_memory memory(input);
+    const memory_summary& found = memory.summary();
     // JAX's allocator has most of a GPU in one piece, which says nothing of the program.
     std::string peak = found.is_of_cuda ? jax_peak_text(jax) : std::string();
     if (peak.empty()) peak = peak_text(found);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,7 @@
 
 namespace prof {
 
-// Of the steps that the reports are of. Linear in the memory events.
-memory_summary memory_of(const report_input& input);
-// CUDA's own memory, of the same steps. `of`: memory_of(input).
+// CUDA's own memory, of the same steps. `of`: input_memory(input).summary().
 std::vector<cuda_memory_row> cuda_memory_of(const report_input& input, const memory_summary& of);
 // "512.00 MB by libnccl.so.2, 33.55 MB by libcublas.so.12": what libraries and the program had of a GPU at its peak
 // outside the allocator; "" if that is nothing.
@@ -51,6 +50,32 @@ struct memory_finding {
 };
 // `checkpoints`: checkpoints_of(), where somebody has asked for it.
 std::vector<memory_finding> memory_findings(const memory_summary& of, const checkpoint_answer& checkpoints = {});
+
+// What is known of one input's memory. Where it is kept (report_input::memory), it serves all of its reports.
+struct kept_memory {
+    std::optional<memory_summary> summary{};
+    std::optional<checkpoint_answer> checkpoints{};
+};
+
+// Works that out when it is first asked for. One thread.
+class input_memory {
+public:
+    // The input must outlive it.
+    explicit input_memory(const report_input& input)
+        : input_(input), kept_(input.memory == nullptr ? own_ : *input.memory) {}
+    input_memory(const input_memory&) = delete;
+    input_memory& operator=(const input_memory&) = delete;
+
+    // Of the steps that the reports are of. Linear in the memory events.
+    const memory_summary& summary();
+    const checkpoint_answer& checkpoints();
+    std::vector<memory_finding> findings();
+
+private:
+    const report_input& input_;
+    kept_memory own_;
+    kept_memory& kept_;
+};
 
 // Puts the first screen's line into the document, and what failed above all reports. Nothing if no memory was recorded.
 void add_memory(report_document& document, const report_input& input);

@@ -21,6 +21,7 @@ namespace prof {
 
 class capture_diagnosis;
 class job_knowledge;
+struct kept_memory;
 class mean_step;
 struct perf_samples;
 
@@ -49,6 +50,8 @@ struct report_input {
     call_namer call_name{};
     // Of the whole capture, where the caller has one: the reports that show what was found make their own else.
     capture_diagnosis* diagnosed = nullptr;
+    // Where what is known of memory is kept for the other reports of the input (memory_answer.hpp); null: nowhere.
+    kept_memory* memory = nullptr;
     // The document is used while the input lives: lists may make their rows when they are asked for
     // (table::later_rows).
     bool may_make_rows_later = false;

@@ -202,8 +202,7 @@ report_part lines_report(const report_input& input) {
 report_part diagnose_report(const report_input& input) {
     report_part out = one_block(input, "diagnose", findings_of(input));
     text_block memory;
-    const memory_summary held = memory_of(input);
-    for (const memory_finding& each : memory_findings(held, checkpoints_of(input, held))) {
+    for (const memory_finding& each : input_memory(input).findings()) {
         memory.paragraphs.push_back(
             terminal_safe("Memory: " + each.title + (each.advice.empty() ? "" : "; try: " + each.advice)));
     }

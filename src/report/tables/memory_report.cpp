@@ -144,11 +144,12 @@ void add_notes_on(const memory_device& device, const memory_summary& of, const s
     }
 }
 
-void add_notes(const report_input& input, const memory_summary& of, table& out) {
+void add_notes(const report_input& input, input_memory& memory, table& out) {
+    const memory_summary& of = memory.summary();
     const std::vector<cuda_memory_row> own = cuda_memory_of(input, of);
     for (const memory_device& device : of.devices) add_notes_on(device, of, own, out);
     add_jax_notes(input, out);
-    for (const memory_finding& each : memory_findings(of, checkpoints_of(input, of))) out.notes.push_back(each.title);
+    for (const memory_finding& each : memory.findings()) out.notes.push_back(each.title);
     if (of.doubtful != 0) {
         out.notes.push_back(fmt::format(
             "{} blocks came back or were given out although records say otherwise: records of them were lost",
@@ -243,7 +244,8 @@ std::vector<on_device<memory_row>> rows_by_use(const memory_summary& of, bool wa
     return out;
 }
 
-table memory_table(const report_input& input, const memory_summary& of) {
+table memory_table(const report_input& input, input_memory& memory) {
+    const memory_summary& of = memory.summary();
     const bool was_killed = is_killed(input.data);
     table out = make_table("memory", "GPU memory, by use and place of birth", use_columns(of, was_killed),
                            rows_by_use(of, was_killed));
@@ -263,7 +265,7 @@ table memory_table(const report_input& input, const memory_summary& of) {
         out.notes.push_back(no_allocation_text(input.data));
         add_jax_notes(input, out);
     } else {
-        add_notes(input, of, out);
+        add_notes(input, memory, out);
     }
     return out;
 }
@@ -271,12 +273,13 @@ table memory_table(const report_input& input, const memory_summary& of) {
 }  // namespace
 
 report_part memory_report(const report_input& input) {
-    const memory_summary found = memory_of(input);
-    return part_of(memory_table(input, found));
+    input_memory memory(input);
+    return part_of(memory_table(input, memory));
 }
 
 report_part cuda_memory_report(const report_input& input) {
-    const memory_summary found = memory_of(input);
+    input_memory memory(input);
+    const memory_summary& found = memory.summary();
     const std::vector<cuda_memory_row> rows = cuda_memory_of(input, found);
     using row = cuda_memory_row;
     const bool has_several =
@@ -344,7 +347,8 @@ report_part jax_memory_report(const report_input& input) {
 }
 
 report_part memory_steps_report(const report_input& input) {
-    const memory_summary found = memory_of(input);
+    input_memory memory(input);
+    const memory_summary& found = memory.summary();
     using row = memory_step;
     const std::int64_t begin_ns = earliest_moment(input.data);
     const auto moment = [begin_ns](std::int64_t row::*ns) {
@@ -378,7 +382,8 @@ report_part memory_steps_report(const report_input& input) {
 }
 
 report_part memory_lines_report(const report_input& input) {
-    const memory_summary found = memory_of(input);
+    input_memory memory(input);
+    const memory_summary& found = memory.summary();
     using row = memory_line;
     const columns_on_device<row> columns = {
         {column_of_devices(found), device_of<on_device<row>>},
@@ -414,8 +419,9 @@ report_part memory_lines_report(const report_input& input) {
 }
 
 report_part memory_findings_report(const report_input& input) {
-    const memory_summary found = memory_of(input);
-    const std::vector<memory_finding> findings = memory_findings(found, checkpoints_of(input, found));
+    input_memory memory(input);
+    const memory_summary& found = memory.summary();
+    const std::vector<memory_finding> findings = memory.findings();
     using row = memory_finding;
     const report_columns<row> columns = {
         {column_of_devices(found), &row::device}, {{"finding", ""}, &row::rule},
@@ -446,7 +452,8 @@ report_part memory_findings_report(const report_input& input) {
 }
 
 report_part memory_checkpoints_report(const report_input& input) {
-    const memory_summary found = memory_of(input);
+    input_memory memory(input);
+    const memory_summary& found = memory.summary();
     using row = checkpoint_advice;
     const auto whole_ns = [](double row::*ns) {
         return [ns](const row& module) { return static_cast<std::int64_t>(module.*ns); };
@@ -469,7 +476,7 @@ report_part memory_checkpoints_report(const report_input& input) {
         out.notes.push_back(no_allocation_text(input.data));
         return part_of(std::move(out));
     }
-    const checkpoint_answer answer = checkpoints_of(input, found);
+    const checkpoint_answer& answer = memory.checkpoints();
     out.rows = rows_of(columns, answer.modules);
     out.legend = {{"saves", "saves: of the highest step's peak, if each call of the module were checkpointed."},
                   {"costs", "costs: of a step, by replay with the module's forward once more before its backward."},

@@ -178,10 +178,11 @@ private:
 
 class memory_view {
 public:
-    memory_view(const page_input& input, memory_summary found)
+    memory_view(const page_input& input, input_memory& memory)
         : input_(input),
           data_(input.subject->data),
-          found_(std::move(found)),
+          memory_(memory),
+          found_(memory.summary()),
           begin_ns_(earliest_moment(input.report.data)),
           was_killed_(is_killed(input.report.data)) {}
 
@@ -461,7 +462,7 @@ private:
     void add_findings(page_view& out) const {
         page_json& list = out.data["findings"] = page_json::array();
         page_list texts;
-        for (const memory_finding& each : memory_findings(found_, checkpoints_of(input_.report, found_))) {
+        for (const memory_finding& each : memory_.findings()) {
             std::string title = capitalized(page_sentence(each.title)) + '.';
             if (found_.devices.size() > 1) title = fmt::format("GPU {}: {}", each.device, title);
             const std::string advice = page_sentence("Try: " + each.advice + ".");
@@ -530,7 +531,8 @@ private:
 
     const page_input& input_;
     const timeline& data_;
-    memory_summary found_;
+    input_memory& memory_;
+    const memory_summary& found_;
     std::int64_t begin_ns_;
     bool was_killed_;
     std::vector<whole_step> steps_;
@@ -549,8 +551,8 @@ std::string why_no_memory(const page_input& input) {
 }  // namespace
 
 page_view make_memory_view(const page_input& input) {
-    memory_summary found = memory_of(input.report);
-    if (input.subject && !found.devices.empty()) return memory_view(input, std::move(found)).run();
+    input_memory memory(input.report);
+    if (input.subject && !memory.summary().devices.empty()) return memory_view(input, memory).run();
     page_view out{.name = "memory"};
     out.why = why_no_memory(input);
     if (out.why.empty()) return out;
