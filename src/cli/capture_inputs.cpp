@@ -10,7 +10,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <system_error>
+#include <utility>
 
 #include "analysis/projection/native_lines.hpp"
 #include "base/display_text.hpp"
@@ -67,6 +69,20 @@ std::string renamed(std::string text, const std::string& path, const std::string
     return text;
 }
 
+// A file that is named several times, by one name or by several, is one capture: else it would be several processes.
+void remove_repeated(std::vector<std::string>& files) {
+    std::map<std::pair<dev_t, ino_t>, std::string> known;
+    std::erase_if(files, [&](const std::string& file) {
+        struct stat status {};
+        if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+        const auto [first, is_new] = known.try_emplace({status.st_dev, status.st_ino}, file);
+        if (is_new) return false;
+        complain(first->second == file ? file + " is named more than once; it is read once"
+                                       : file + " is the same file as " + first->second + "; it is read once");
+        return true;
+    });
+}
+
 }  // namespace
 
 std::string directory_of_runs() {
@@ -84,6 +100,7 @@ capture_inputs named_captures(const std::vector<std::string>& words) {
             out.files.push_back(word);
         }
     }
+    remove_repeated(out.files);
     return out;
 }
 

@@ -21,7 +21,8 @@ struct capture_inputs {
 // Where `prof run` puts captures without the option -o: $PROF_OUTPUT_DIR or ./prof-captures.
 std::string directory_of_runs();
 
-// Of `words` that are files, directories (their *.prof) or standard_input (stream_copy.hpp).
+// Of `words` that are files, directories (their *.prof) or standard_input (stream_copy.hpp). A file that is there twice
+// is left out once, and reported on stderr.
 capture_inputs named_captures(const std::vector<std::string>& words);
 
 // The same; without words the captures of the newest run in directory_of_runs(), which is reported on stderr. Throws

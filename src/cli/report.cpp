@@ -20,6 +20,7 @@
 #include "cli/progress_line.hpp"
 #include "export/report/report_writer.hpp"
 #include "report/reports.hpp"
+#include "report/row_order.hpp"
 
 namespace prof {
 namespace {
@@ -216,6 +217,9 @@ int report_command::operator()() const {
             }
         } catch (const nothing_selected& failure) {
             without.add(file, failure.what());
+        } catch (const impossible_order& failure) {
+            complain(failure.what());
+            return exit_usage;
         } catch (const error& failure) {
             complain(failure.what());
             status = exit_failure;

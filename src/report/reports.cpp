@@ -181,8 +181,9 @@ void arrange(report_part& part, const report_kind& kind, std::string_view sort, 
     part.is_of_job = kind.begin_job != nullptr;
     mark_keys(part);
     if (!sort.empty() && !kind.is_list) {
-        throw error("--sort: " + std::string(kind.name) +
-                    " is no list of rows that may be in any order; kernels, copies and modules, say, can be sorted");
+        throw impossible_order(
+            "--sort: " + std::string(kind.name) +
+            " is no list of rows that may be in any order; kernels, copies and modules, say, can be sorted");
     }
     if (!kind.is_list) return;
     for (report_block& block : part.blocks) {

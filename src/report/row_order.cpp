@@ -37,7 +37,7 @@ std::size_t find_column(const table& of, std::string_view column) {
     }
     std::string list;
     for (const std::string& name : known) list.append(list.empty() ? "" : ", ").append(name);
-    throw error(of.report + " has no column \"" + std::string(column) + "\" to sort by; it has " + list);
+    throw impossible_order(of.report + " has no column \"" + std::string(column) + "\" to sort by; it has " + list);
 }
 
 // Where there is no number, the least.

@@ -16,6 +16,12 @@ from cli_test import DOCS, PROF, STUB, CommandLine
 
 
 class Report(CommandLine):
+    def copy_of(self, capture):
+        """The same in a file of its own: a file that is named twice is one capture."""
+        path = self.dir / "copy.prof"
+        path.write_bytes(pathlib.Path(capture).read_bytes())
+        return str(path)
+
     def test_json_is_one_object_for_one_report(self):
         result = self.prof("report", self.capture(), "--format", "json")
         report = json.loads(result.stdout)
@@ -28,21 +34,23 @@ class Report(CommandLine):
 
     def test_json_of_several_reports_is_an_array(self):
         capture = self.capture()
-        result = self.prof("report", capture, capture, "--report", "kernels,copies", "--format", "json")
+        result = self.prof("report", capture, self.copy_of(capture), "--report", "kernels,copies", "--format", "json")
         self.assertEqual([part["report"] for part in json.loads(result.stdout)], ["kernels", "copies"] * 2)
 
     def test_csv_has_a_line_for_each_row(self):
         capture = str(self.capture())
-        rows = list(csv.DictReader(io.StringIO(self.prof("report", capture, capture, "--format", "csv").stdout)))
+        result = self.prof("report", capture, self.copy_of(capture), "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
         self.assertEqual([row["path"] for row in rows].count("forward"), 2)
         self.assertEqual(rows[0]["capture"], capture)
         self.assertEqual(rows[0]["gpu_sum_ns"], "30000")
 
     def test_the_processes_of_several_captures_are_one_report(self):
         capture = str(self.capture())
-        several = ["report", capture, capture, "--report"]
+        copy = self.copy_of(capture)
+        several = ["report", capture, copy, "--report"]
         of_job = json.loads(self.prof(*several, "processes", "--format", "json").stdout)
-        self.assertEqual((of_job["captures"], len(of_job["rows"])), ([capture] * 2, 2))
+        self.assertEqual((of_job["captures"], len(of_job["rows"])), ([capture, copy], 2))
         self.assertEqual({row["ops"] for row in of_job["rows"]}, {1})
         with_others = json.loads(self.prof(*several, "processes,kernels", "--format", "json").stdout)
         self.assertEqual([each["report"] for each in with_others], ["kernels", "kernels", "processes"])
@@ -91,9 +99,10 @@ class Report(CommandLine):
         csv_of = lambda *files: self.prof("report", *files, "--report", "cuda_gpu_kern_sum", "--format", "csv").stdout
         columns = "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name"
         self.assertEqual(csv_of(capture), columns + "\n100.0,30000,1,30000.0,30000.0,30000,30000,0.0,kernel_x\n")
-        several = csv_of(capture, capture).splitlines()
+        copy = self.copy_of(capture)
+        several = csv_of(capture, copy).splitlines()
         self.assertEqual(several[0], "capture," + columns)
-        self.assertEqual([line.split(",")[0] for line in several[1:]], [capture, capture])
+        self.assertEqual([line.split(",")[0] for line in several[1:]], [capture, copy])
 
     def test_columns_match_the_document(self):
         capture = self.capture()
@@ -145,8 +154,21 @@ class Report(CommandLine):
             self.assertEqual((made.returncode, made.stderr), (0, ""))
             self.assertNotIn("kernel_x", made.stdout)
             self.assertEqual("1 more row is left out; the total includes it" in made.stdout, form != "csv", form)
-        self.assert_one_line(self.prof("report", capture, "--report", "kernels", "--sort", "size"), 1, '"size"', "median")
-        self.assert_one_line(self.prof("report", capture, "--sort", "GPU"), 1, "gpu-projection is no list of rows")
+        self.assert_one_line(self.prof("report", capture, "--report", "kernels", "--sort", "size"), 2, '"size"', "median")
+        self.assert_one_line(self.prof("report", capture, "--sort", "GPU"), 2, "gpu-projection is no list of rows")
+
+    def test_a_file_that_is_named_twice_is_one_capture(self):
+        capture = str(self.capture())
+        alone = self.prof("report", capture, "--format", "json")
+        link = self.dir / "link.prof"
+        link.symlink_to(capture)
+        for words in ([capture, capture], [capture, capture.replace("/captures/", "/captures/./")], [capture, str(link)], [str(self.out), capture]):
+            with self.subTest(words=words):
+                made = self.prof("report", *words, "--format", "json")
+                self.assertEqual((made.returncode, made.stdout), (0, alone.stdout))
+                self.assertRegex(made.stderr, "^prof: .* (named more than once|the same file as .*); it is read once\n$")
+        for command in (["diagnose"], ["export"], ["report", "--html", "page.html"]):
+            self.assertIn("it is read once", self.prof(*command, capture, capture).stderr)
 
     def test_domains_can_be_left_out(self):
         capture = self.capture()
@@ -341,7 +363,12 @@ class Export(CommandLine):
         self.assertEqual((result.returncode, result.stdout.count("\n")), (0, 1), result.stderr)
         self.assertIn("; 2 ranks, ", result.stdout)
         (self.dir / "t.json").unlink()
-        self.assert_one_line(self.prof("export", first, first), 2, "two of the captures have the trace")
+        folder = self.dir / "other"
+        folder.mkdir()
+        namesake = folder / first.name
+        namesake.write_bytes(second.read_bytes())
+        result = self.prof("export", first, namesake, "-o", "traces/")
+        self.assert_one_line(result, 2, "two of the captures have the trace")
         self.assertEqual(sorted(self.out.iterdir()), [first, second])
         self.assertEqual(list(self.dir.glob("*.json")), [])
 
