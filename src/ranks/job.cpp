@@ -835,6 +835,11 @@ std::string job_ranks::name_of(std::uint32_t rank) const {
     return std::filesystem::path(ranks[rank].path).filename().string();
 }
 
+std::string job_ranks::communicator_name(std::uint32_t rank, std::uint32_t communicator) const {
+    const rank_communicator& of = ranks[rank].communicators[communicator];
+    return of.name.empty() ? fmt::format("{:016x}", of.key) : of.name;
+}
+
 std::vector<job_ranks> jobs_among(std::vector<rank_summary> summaries) {
     // Launchers and workers of data loaders have the rank's number, too.
     std::erase_if(summaries, [](const rank_summary& each) { return each.ops == 0; });

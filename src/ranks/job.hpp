@@ -88,6 +88,8 @@ struct job_ranks {
     std::int64_t aligned(std::uint32_t rank, std::int64_t at_ns) const { return clocks.aligned(rank, at_ns); }
     // "rank 3", or the file's name where the rank is not known.
     std::string name_of(std::uint32_t rank) const;
+    // Of a communicator of that rank: its name, or the number that its ranks have in common.
+    std::string communicator_name(std::uint32_t rank, std::uint32_t communicator) const;
 };
 
 // Summaries of one process are joined, and those of other jobs apart: ranks that share a communicator are of one job,

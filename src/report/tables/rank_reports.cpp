@@ -274,17 +274,11 @@ table stragglers_table(const std::vector<answered>& jobs) {
     return out;
 }
 
-// Its name, or the number that its ranks have in common.
-std::string communicator_text(const job_ranks& job, std::uint32_t rank, std::uint32_t communicator) {
-    const rank_communicator& used = job.ranks[rank].communicators[communicator];
-    return used.name.empty() ? fmt::format("{:016x}", used.key) : used.name;
-}
-
 report_columns<in_job<collective_figures>> collective_columns(const std::vector<answered>& jobs) {
     using row = in_job<collective_figures>;
     using figures = collective_figures;
     const auto communicator = [](const row& one) {
-        return communicator_text(one.job.ranks, one.item.communicator_rank, one.item.communicator);
+        return one.job.ranks.communicator_name(one.item.communicator_rank, one.item.communicator);
     };
     const auto last_rank = [](const row& one) {
         return one.item.last_rank == UINT32_MAX ? table_cell() : one.job.ranks.name_of(one.item.last_rank);
@@ -343,7 +337,7 @@ table job_path_table(const std::vector<answered>& jobs) {
          [](const row& path) {
              const path_part& part = path.item;
              if (part.rank != UINT32_MAX) return table_cell();
-             return table_cell(communicator_text(path.job.ranks, part.communicator_rank, part.communicator));
+             return table_cell(path.job.ranks.communicator_name(part.communicator_rank, part.communicator));
          }},
         {{"kind", ""}, [](const row& path) { return path.item.rank == UINT32_MAX ? "transfer" : "own work"; }},
         {{"rank", "", quantity::identity},

@@ -127,6 +127,10 @@ private:
     static std::int64_t whole(double ns) { return std::llround(std::clamp(ns, -9e15, 9e15)); }
     std::string name(std::uint32_t rank) const { return page_label(terminal_safe(job_.name_of(rank))); }
     std::string time(double ns) const { return step_.text(ns); }
+    std::string signed_time(double ns) const {
+        const std::string absolute = time(std::abs(ns));
+        return ns < 0 && absolute != time(0) ? "−" + absolute : absolute;
+    }
     std::string unit() const { return std::string(step_.unit.name.empty() ? "ms" : step_.unit.name); }
 
     page_json shown_rank() const {
@@ -241,7 +245,7 @@ private:
             std::vector<std::string> cells{name(r)};
             if (has_hosts) cells.push_back(page_label(page_name(job_.ranks[r].host)));
             cells.push_back(time(of.step_ns));
-            cells.push_back(of.has_peers ? time(of.excess_ns) : "");
+            cells.push_back(of.has_peers ? signed_time(of.excess_ns) : "");
             cells.push_back(of.is_priced ? time(of.gain_ns) : "");
             cells.push_back(late < 0 ? "" : time(late));
             cells.push_back(time(waits_of(r)));
@@ -465,9 +469,8 @@ private:
                                      {"last most often"}}};
         for (const collective_figures& each : answer_.collectives) {
             if (list.size() == most_listed) break;
-            const rank_communicator& of = job_.ranks[each.communicator_rank].communicators[each.communicator];
             const std::string communicator =
-                of.name.empty() ? fmt::format("{:016x}", of.key) : page_label(page_name(of.name));
+                page_label(page_name(job_.communicator_name(each.communicator_rank, each.communicator)));
             const bool has_last = each.last_rank != no_rank;
             list.push_back({{"communicator", communicator},
                             {"function", to_string(each.function)},

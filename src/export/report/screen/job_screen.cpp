@@ -463,9 +463,10 @@ private:
     // The same change on several ranks is one line, with the largest gain.
     std::vector<std::string> gain_lines(std::size_t most) const {
         struct change {
-            const priced_change* gain = nullptr;
+            const priced_change* gain = nullptr;  // the largest
             std::string who{};
             std::size_t ranks = 0;
+            double least_ns = 0;
         };
         std::vector<change> changes;
         std::map<std::string, std::size_t> places;
@@ -476,9 +477,10 @@ private:
                 if (gain.rule == "communication" || gain.is_rough || gain.changes_results) continue;
                 const auto [known, is_new] = places.try_emplace(
                     gain.noun + "\n" + (gain.places.empty() ? "" : gain.places.front()), changes.size());
-                if (is_new) changes.push_back({&gain, each.label(false, is_named_by_file_), 0});
+                if (is_new) changes.push_back({&gain, each.label(false, is_named_by_file_), 0, gain.gain_ns});
                 change& of = changes[known->second];
                 ++of.ranks;
+                of.least_ns = std::min(of.least_ns, gain.gain_ns);
                 if (gain.gain_ns <= of.gain->gain_ns) continue;
                 of.gain = &gain;
                 of.who = each.label(false, is_named_by_file_);
@@ -490,9 +492,10 @@ private:
         std::vector<std::string> out{"Possible gains a step, of one process each"};
         for (std::size_t i = 0; i < std::min(changes.size(), most); ++i) {
             const change& of = changes[i];
+            const bool is_same = text(of.least_ns) == text(of.gain->gain_ns);
             const std::string who = of.ranks == 1 ? of.who
                                     : of.ranks == members_.size() && !is_of_several_
-                                        ? "all"
+                                        ? is_same ? "all" : fmt::format("all, most {}", of.who)
                                         : fmt::format("{} and {} more", of.who, of.ranks - 1);
             out.push_back(fmt::format(
                 "{:>9} {}  {:>2.0f} %  {}: {}", text(of.gain->gain_ns), unit_.name, 100 * of.gain->share, who,
