@@ -29,14 +29,19 @@ constexpr std::int64_t least_before_ns = 1'500'000'000;  // that a rank died bef
 constexpr std::size_t most_priced = 8;                   // ranks
 constexpr std::size_t most_groups_priced = 6;            // and groups of ranks
 constexpr std::size_t most_of_verdict = 4;               // sentences
-constexpr double gap_share = 0.4;          // of all ranks' difference lies between a slow group and the others
-constexpr double most_bound_share = 0.5;   // of a step: a larger bound of a verdict says nothing
-constexpr std::size_t most_pieces = 4;     // of a list of numbers
-constexpr double chance = 1e-3;            // that noise alone is taken for a straggler in a job
-constexpr double host_share = 0.75;        // of its ranks are slow
-constexpr double one_stretch_share = 0.6;  // of the excess lies in one stretch
-constexpr double same_work = 0.01;         // two ranks have the same work up to this
-constexpr double slow_transfer = 1.25;     // times that of its peers
+constexpr double gap_share = 0.4;            // of all ranks' difference lies between a slow group and the others
+constexpr double most_bound_share = 0.5;     // of a step: a larger bound of a verdict says nothing
+constexpr std::size_t most_pieces = 4;       // of a list of numbers
+constexpr double chance = 1e-3;              // that noise alone is taken for a straggler in a job
+constexpr double host_share = 0.75;          // of its ranks are slow
+constexpr double one_stretch_share = 0.6;    // of the excess lies in one stretch
+constexpr double same_work = 0.01;           // two ranks have the same work up to this
+constexpr double slow_transfer = 1.25;       // times that of its peers
+constexpr double least_always_share = 0.85;  // of the steps: a rank that is slow in fewer is so in some
+constexpr double clear_deviations = 3;       // of noise, that a step lies from what would be the other kind of step
+constexpr double least_wait_share = 0.03;    // of a step, that ranks wait for one another
+constexpr double least_wrong_replay = 0.02;  // of a step
+constexpr double most_wrong_replay = 0.1;    // likewise
 
 std::string time_text(double ns) {
     if (std::abs(ns) < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
@@ -216,6 +221,7 @@ private:
     void price() {
         work_.emplace(job_, replay_->origin_ns());
         base_ = replay_->run();
+        check_replay();
         find_incomplete_steps();
         out_.step_ns = base_.mean_ns();
         least_ns_ = least_straggler_share * out_.step_ns;
@@ -233,10 +239,20 @@ private:
             compared_.push_back(r);
         }
         noise_.emplace(excess_);
+        if (!out_.no_verdict.empty()) return;
         if (compared_.size() < 2) {
             out_.no_verdict = "no two ranks call the same collectives in a step, so that none has peers";
             return;
         }
+        std::set<std::uint32_t> alone;
+        double waits_ns = 0;
+        for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+            if (job_.ranks[r].steps.empty()) continue;
+            if (!out_.ranks[r].has_peers) alone.insert(r);
+            waits_ns += out_.ranks[r].wait_ns;
+        }
+        if (!alone.empty()) out_.without_peers = names_of(alone);
+        out_.mean_wait_ns = waits_ns / static_cast<double>(job_.ranks.size());
         usual_bound_ns_ = noise_->usual_bound_ns(static_cast<double>(compared_.size()), chance);
         price_groups();
         price_ranks();
@@ -259,6 +275,21 @@ private:
         }
         price_transfers();
         follow_critical_path();
+    }
+
+    // Without a change the replay gives what was recorded. Where the ranks waited for something that it does not know,
+    // it is wrong by as much, and so are its prices.
+    void check_replay() {
+        const double recorded_ns = replay_->recorded().mean_ns();
+        const double wrong = std::abs(base_.mean_ns() - recorded_ns) / std::max(recorded_ns, 1.0);
+        if (wrong < least_wrong_replay) return;
+        std::string text = fmt::format("the replay of the steps gives {} where {} were recorded",
+                                       part_text(base_.mean_ns(), recorded_ns), part_text(recorded_ns, recorded_ns));
+        if (wrong < most_wrong_replay) {
+            out_.remarks.push_back(text + ": prices may be wrong by as much");
+        } else {
+            out_.no_verdict = text + ", so that it prices nothing";
+        }
     }
 
     void price_transfers() {
@@ -312,6 +343,18 @@ private:
         return out;
     }
 
+    // Whether some steps are slow and the others are not, and nearly none lie between, as where the rank becomes slower
+    // from step to step.
+    bool are_two_kinds(const std::vector<double>& all, const std::vector<double>& slow) const {
+        const auto count = static_cast<double>(all.size());
+        if (static_cast<double>(slow.size()) >= least_always_share * count) return false;
+        const double apart = median_of(slow);
+        if (apart / 2 < clear_deviations * noise_->deviation_ns()) return false;
+        const auto between = std::count_if(all.begin(), all.end(),
+                                           [&](double each) { return each > apart / 4 && each < apart * 3 / 4; });
+        return static_cast<double>(between) <= (1 - least_always_share) * count;
+    }
+
     // `usual_ns`: beyond the peers, as own_work has it; `excess`: in each step.
     slow_steps_of slow_steps(const std::vector<double>& excess, double usual_ns) const {
         slow_steps_of out;
@@ -320,8 +363,19 @@ private:
         const double middle = median_of(known(excess));
         if (std::min(middle, usual_ns) > std::max(usual_bound_ns_, least_ns_ / 2)) {
             out.is_slow = true;
-            out.in.assign(job_.steps, true);
-            for (const double each : excess) out.count += each > middle / 2 ? 1 : 0;
+            std::vector<bool> slow(job_.steps, false);
+            std::vector<double> of_slow;
+            for (std::uint32_t s = 0; s < job_.steps; ++s) {
+                slow[s] = excess[s] > middle / 2;
+                if (slow[s]) of_slow.push_back(excess[s]);
+            }
+            out.count = static_cast<std::uint32_t>(of_slow.size());
+            out.is_passing = are_two_kinds(known(excess), of_slow);
+            if (out.is_passing) {
+                out.in = std::move(slow);
+            } else {
+                out.in.assign(job_.steps, true);
+            }
             return out;
         }
         if (std::isinf(usual_bound_ns_)) return out;
@@ -675,7 +729,10 @@ private:
                 });
             if (!is_known) out_.stragglers.push_back(std::move(each));
         }
-        if (!std::isinf(usual_bound_ns_)) out_.least_ns = std::max(least_ns_, usual_bound_ns_);
+        if (std::isinf(usual_bound_ns_)) return;
+        // One that costs as much as the bound is seen every other time: its price has an error, too.
+        const double error_ns = noise_->error_ns(0);
+        out_.least_ns = std::max(least_ns_, usual_bound_ns_) + (std::isnan(error_ns) ? 0 : error_ns);
     }
 
     bool has_own_steps(std::uint32_t rank) const {
@@ -1081,9 +1138,19 @@ std::string verdict_on_steps(const job_ranks& job, const job_answer& of) {
     if (!of.no_verdict.empty()) return fmt::format("which rank holds the job up is not known: {}", of.no_verdict);
     const straggler* const worst = of.worst();
     if (worst == nullptr) {
-        return fmt::format(
-            "no rank holds the job up: one that costs more than {} of every step ({:.1f} %) would have been seen",
-            part_text(of.least_ns, of.step_ns), 100 * of.least_ns / std::max(of.step_ns, 1.0));
+        std::string text = fmt::format(
+            "no rank{} holds the job up: one that costs more than {} of every step ({:.1f} %) would have been seen",
+            of.without_peers.empty() ? "" : " that has peers", part_text(of.least_ns, of.step_ns),
+            100 * of.least_ns / std::max(of.step_ns, 1.0));
+        if (!of.without_peers.empty()) {
+            text += fmt::format("; {} call collectives as no other rank does", of.without_peers);
+        }
+        if (of.mean_wait_ns >= least_wait_share * of.step_ns) {
+            text +=
+                fmt::format("; a rank waits for others {} of each step in the mean ({:.1f} %)",
+                            part_text(of.mean_wait_ns, of.step_ns), 100 * of.mean_wait_ns / std::max(of.step_ns, 1.0));
+        }
+        return text;
     }
     std::string where;
     const bool are_several = worst->kind == straggler_kind::group;

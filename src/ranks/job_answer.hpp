@@ -89,8 +89,10 @@ struct job_answer {
     double recorded_ns = 0;  // of the first rank, as recorded
     std::uint32_t steps = 0;
     std::vector<straggler> stragglers{};  // the dearest first; those that count
-    // What would not have been seen: less than this, of each step.
+    // What may not have been seen: less than this, of each step.
     double least_ns = 0;
+    std::string without_peers{};    // "ranks 0 and 3": those that call collectives as no other one does; "": none
+    double mean_wait_ns = 0;        // of a step: for which a rank waits for others, the mean of the ranks
     std::string no_verdict{};       // why none could be looked for; "": it was
     double exposed_ns = 0;          // what each step would gain if collectives took no time beyond the last arrival;
     double slowing_ns = 0;          // of it: since what runs beside collectives takes longer

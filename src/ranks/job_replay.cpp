@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
 namespace prof {
 namespace {
@@ -36,6 +37,7 @@ job_replay::job_replay(const job_ranks& job) : job_(job) {
     }
     group_.assign(count, UINT32_MAX);
     next_.assign(count, UINT32_MAX);
+    sibling_.assign(count, UINT32_MAX);
     transfer_.assign(count, 0);
     groups_.reserve(job.matched.size());
     for (const matched_collective& of : job.matched) {
@@ -65,7 +67,7 @@ job_replay::job_replay(const job_ranks& job) : job_(job) {
                 transfer_[all] = static_cast<double>(is.end_ns - is.begin_ns);
                 groups_.push_back({all});
             }
-            if (is.after != UINT32_MAX) next_[base_[r] + is.after] = all;
+            if (is.after != UINT32_MAX) sibling_[all] = std::exchange(next_[base_[r] + is.after], all);
         }
     }
     events_.resize(job.ranks.size());
@@ -108,6 +110,20 @@ double job_replay::transfer_ns(std::size_t matched) const {
     double sum = 0;
     for (const std::uint32_t each : groups_[matched]) sum += transfer_[each];
     return sum / static_cast<double>(groups_[matched].size());
+}
+
+replayed_steps job_replay::recorded() const {
+    replayed_steps out;
+    out.begin_ns = -INFINITY;
+    out.end_ns.assign(job_.steps, -INFINITY);
+    for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
+        for (const event& is : events_[r]) {
+            if (is.kind != event_kind::step) continue;
+            double& at = is.what == step_begins ? out.begin_ns : out.end_ns[is.what];
+            at = std::max(at, static_cast<double>(job_.aligned(r, is.order_ns) - origin_ns_));
+        }
+    }
+    return out;
 }
 
 replayed_steps job_replay::run(const job_change& change) const { return run(change, nullptr); }
@@ -171,7 +187,7 @@ replayed_steps job_replay::run(const job_change& change, replay_log* log) const 
         const double share = group < change.transfer.size() ? change.transfer[group] : 1;
         for (const std::uint32_t c : groups_[group]) end[c] = arrival[group] + share * transfer_[c];
         for (const std::uint32_t c : groups_[group]) {
-            if (next_[c] != UINT32_MAX) arrive(next_[c]);
+            for (std::uint32_t next = next_[c]; next != UINT32_MAX; next = sibling_[next]) arrive(next);
             if (waits_for[rank_of_[c]] == c) {
                 waits_for[rank_of_[c]] = UINT32_MAX;
                 runnable.push_back(rank_of_[c]);

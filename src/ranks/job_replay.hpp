@@ -56,6 +56,9 @@ public:
 
     replayed_steps run(const job_change& change = {}) const;
 
+    // The steps as they were recorded, by the same moments as those of a replay.
+    replayed_steps recorded() const;
+
     // The critical path of the recorded steps, from the last rank's end back to the begin: a rank's own work up to the
     // collective that it waited for last, its transfer, the work of the rank that came last to it, and so on. The
     // pieces add up to the steps.
@@ -93,7 +96,8 @@ private:
     std::int64_t origin_ns_ = 0;                      // times are relative to it, so that a double is exact
     std::vector<std::uint32_t> base_;                 // by rank: of its collectives, in all
     std::vector<std::uint32_t> group_;                // by collective: index into groups_
-    std::vector<std::uint32_t> next_;                 // by collective: that which follows it in its stream; npos: none
+    std::vector<std::uint32_t> next_;                 // by collective: the first that it held up; npos: none
+    std::vector<std::uint32_t> sibling_;              // by collective: the next that the same one held up; npos: none
     std::vector<double> transfer_;                    // by collective: its own, from the last arrival on
     std::vector<std::int64_t> last_arrival_;          // by matched
     std::vector<std::vector<event>> events_;          // by rank

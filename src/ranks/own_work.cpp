@@ -83,7 +83,7 @@ void own_work::add_marks(std::uint32_t r) {
             at_ns = std::clamp(is.ready_ns, at_ns, std::max(at_ns, to_ns));
             marks.push_back(at_ns);
             in_step_[r].push_back(order[next]);
-            shape.add(static_cast<std::uint64_t>(is.function)).add(is.members);
+            shape.add(static_cast<std::uint64_t>(is.function)).add(is.members).add(std::uint64_t{is.receives});
         }
         marks.push_back(std::max(at_ns, to_ns));
         shape_[r][s] = shape.value();
@@ -171,6 +171,7 @@ own_work::usual_excess own_work::usual(std::uint32_t rank, const std::set<std::u
         const std::size_t parts = stretches(rank, steps.front());
         std::vector<std::vector<double>> of_peers(parts);
         std::vector<std::vector<double>> errors(parts);
+        std::vector<double> errors_of_step;
         for (std::size_t i = 0; i < some; ++i) {
             const std::uint32_t peer = peers[i * peers.size() / some];
             std::vector<std::vector<double>> by_step;
@@ -182,11 +183,19 @@ own_work::usual_excess own_work::usual(std::uint32_t rank, const std::set<std::u
                 }
             }
             const std::vector<double> mean = mean_of_middle(by_step);
+            const auto error_of = [&](std::vector<double> values) {
+                return deviation_of(std::move(values)) / std::sqrt(static_cast<double>(by_step.size()));
+            };
+            std::vector<double> of_step;
+            for (const std::vector<double>& each : by_step) {
+                of_step.push_back(std::accumulate(each.begin(), each.end(), 0.0));
+            }
+            errors_of_step.push_back(error_of(std::move(of_step)));
             for (std::size_t at = 0; at < parts; ++at) {
                 of_peers[at].push_back(mean[at]);
                 std::vector<double> of_stretch;
                 for (const std::vector<double>& each : by_step) of_stretch.push_back(each[at]);
-                errors[at].push_back(deviation_of(of_stretch) / std::sqrt(static_cast<double>(by_step.size())));
+                errors[at].push_back(error_of(std::move(of_stretch)));
             }
         }
         std::vector<double> is;  // by stretch
@@ -195,6 +204,14 @@ own_work::usual_excess own_work::usual(std::uint32_t rank, const std::set<std::u
             is.push_back(median_of(std::move(of_peers[at])));
             const double chance = errors_beyond * median_of(std::move(errors[at]));
             longer.push_back(is.back() > chance ? is.back() : 0);
+        }
+        // Many stretches may each be longer by no more than chance, and the step by more.
+        const double whole = std::accumulate(is.begin(), is.end(), 0.0);
+        if (whole > errors_beyond * median_of(std::move(errors_of_step)) &&
+            whole > std::accumulate(longer.begin(), longer.end(), 0.0)) {
+            double above = 0;
+            for (const double each : is) above += std::max(each, 0.0);
+            for (std::size_t at = 0; at < parts; ++at) longer[at] = std::max(is[at], 0.0) * whole / above;
         }
         sum += std::accumulate(is.begin(), is.end(), 0.0) * static_cast<double>(steps.size());
         count += steps.size();

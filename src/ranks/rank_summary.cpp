@@ -147,6 +147,7 @@ private:
                          .add(static_cast<std::uint64_t>(from))
                          .add(static_cast<std::uint64_t>(to))
                          .value();
+            is.receives = call.function == collective_function::recv;
             is.function = collective_function::send;
         } else {
             if (is.sequence == no_sequence) is.by = collective_match::order;
@@ -361,7 +362,7 @@ private:
                                                 [&](const gpu_op& each) { return each.start_ns < end_ns; });
         for (auto op = first; op != data_.ops.end() && op->start_ns <= end_ns + latency_ns; ++op) {
             if (op->launch == npos || !computing_streams_.contains(op->place)) continue;
-            const std::int64_t before_ns = end_before_[static_cast<std::size_t>(op - data_.ops.begin())];
+            const std::int64_t before_ns = end_before_[op_id(op - data_.ops.begin())];
             since_ns = std::min(since_ns, std::max(data_.api_calls[op->launch].end_ns, before_ns));
         }
         if (!out_.waited.empty()) since_ns = std::max(since_ns, out_.waited.back().to_ns);
@@ -382,7 +383,7 @@ private:
         computing_streams_ = computing_streams();
         end_before_.assign(data_.ops.size(), INT64_MIN);
         std::unordered_map<std::uint32_t, std::int64_t> latest_ns;  // by place
-        for (std::size_t op = 0; op < data_.ops.size(); ++op) {
+        for (const op_id op : data_.ops.ids()) {
             const auto [known, is_new] = latest_ns.try_emplace(data_.ops[op].place, INT64_MIN);
             end_before_[op] = known->second;
             known->second = std::max(known->second, data_.ops[op].end_ns);
@@ -497,16 +498,14 @@ private:
             const gpu_op& op = data_.ops[found_[i].op];
             const auto [last, is_first] = last_in_stream.try_emplace(op.place, i);
             is.ready_ns = out_.local_ns(is.begin_ns);
-            if (!is_first) {
-                const rank_collective& before = out_.collectives[last->second];
-                const readiness ready = readiness_of(found_[i].op, is);
-                if (is_held_up(is, before, ready)) {
-                    is.after = last->second;
-                    is.gap_ns = static_cast<std::uint32_t>(is.begin_ns - before.end_ns);
-                    is.ready_ns = std::min(is.ready_ns, out_.local_ns(ready.at_ns));
-                }
-                last->second = i;
+            const std::uint32_t in_stream = is_first ? UINT32_MAX : last->second;
+            const readiness ready = readiness_of(found_[i].op, is, in_stream);
+            is.after = held_up_by(is, in_stream, ready);
+            if (is.after != UINT32_MAX) {
+                is.gap_ns = static_cast<std::uint32_t>(is.begin_ns - out_.collectives[is.after].end_ns);
+                is.ready_ns = std::min(is.ready_ns, out_.local_ns(ready.at_ns));
             }
+            last->second = i;
             if (const range_id range = range_of(i); range != npos) is.place = place_number(where_.of(range));
             out_.collectives.push_back(is);
         }
@@ -633,34 +632,82 @@ private:
         }
     }
 
-    // When a collective could have begun, were it alone in its stream: when the kernels that it waits for ended, or, if
-    // no event says it, when it was launched.
+    // When a collective could have begun, were no other before it: when the work that it waits for ended, as events or
+    // its stream say. Where no event was recorded, as in traces, that is taken to be the work that its thread launched
+    // last: PyTorch has a collective wait for the stream from which it is called. Else it is when it was launched.
     struct readiness {
         std::int64_t at_ns = 0;
-        bool is_by_event = false;
+        bool is_known = false;
     };
-    readiness readiness_of(op_id op, const rank_collective& is) const {
+    readiness readiness_of(op_id op, const rank_collective& is, std::uint32_t in_stream) {
         std::int64_t at_ns = INT64_MIN;
-        bool is_by_event = false;
+        bool is_known = false;
         const auto first = std::lower_bound(data_.stream_waits.begin(), data_.stream_waits.end(), op,
                                             [](const stream_wait& wait, op_id of) { return wait.op < of; });
         for (auto wait = first; wait != data_.stream_waits.end() && wait->op == op; ++wait) {
             if (wait->waits_for >= data_.ops.size()) continue;
             at_ns = std::max(at_ns, data_.ops[wait->waits_for].end_ns);
-            is_by_event = true;
+            is_known = true;
+        }
+        const std::int64_t before_ns = in_stream == UINT32_MAX ? INT64_MIN : out_.collectives[in_stream].end_ns;
+        if (const std::int64_t work_ns = end_before_[op]; work_ns > before_ns) {
+            at_ns = std::max(at_ns, work_ns);
+            is_known = true;
         }
         const call_id launch = data_.ops[op].launch;
-        if (launch != npos) at_ns = std::max(at_ns, data_.api_calls[launch].start_ns);
-        return {at_ns == INT64_MIN ? is.begin_ns : std::min(at_ns, is.begin_ns), is_by_event};
+        if (launch != npos) {
+            const timeline_api_call& call = data_.api_calls[launch];
+            at_ns = std::max(at_ns, call.start_ns);
+            const bool has_no_events = data_.stream_waits.empty() && data_.ops[op].graph_node == npos;
+            if (const auto work_ns = has_no_events ? latest_work_ns(call) : std::nullopt) {
+                at_ns = std::max(at_ns, *work_ns);
+                is_known = true;
+            }
+        }
+        return {at_ns == INT64_MIN ? is.begin_ns : std::min(at_ns, is.begin_ns), is_known};
     }
 
-    // Whether a collective began when the one before it in its stream had ended: at once, or later where all else that
-    // it waits for was there before that end. Then a GPU whose multiprocessors are taken by other kernels begins it
-    // some 100 us later.
-    static bool is_held_up(const rank_collective& is, const rank_collective& before, const readiness& ready) {
-        const std::int64_t gap_ns = is.begin_ns - before.end_ns;
-        if (gap_ns < 0 || gap_ns > most_gap_ns) return false;
-        return gap_ns <= stream_gap_ns || (ready.is_by_event && ready.at_ns < before.end_ns);
+    // The end of the work that the thread launched last before this call, in streams that compute.
+    std::optional<std::int64_t> latest_work_ns(const timeline_api_call& call) {
+        if (work_of_.empty()) {
+            for (const op_id op : data_.ops.ids()) {
+                const gpu_op& of = data_.ops[op];
+                if (of.launch == npos || of_op_[op] != npos || !computing_streams_.contains(of.place)) continue;
+                const timeline_api_call& by = data_.api_calls[of.launch];
+                work_of_[by.thread].emplace_back(by.start_ns, of.end_ns);
+            }
+            for (auto& [thread, work] : work_of_) std::sort(work.begin(), work.end());
+        }
+        const auto of = work_of_.find(call.thread);
+        if (of == work_of_.end()) return std::nullopt;
+        const auto after = std::lower_bound(of->second.begin(), of->second.end(), std::pair(call.start_ns, INT64_MIN));
+        if (after == of->second.begin()) return std::nullopt;
+        return (after - 1)->second;
+    }
+
+    // The collective at whose end this one began, if all else that it waits for was there before; npos: none. Of its
+    // own stream it may have ended long before where that is known: a GPU whose multiprocessors are taken by other
+    // kernels begins the next one some 100 us later. Of another stream, while the GPU had nothing else to do.
+    std::uint32_t held_up_by(const rank_collective& is, std::uint32_t in_stream, const readiness& ready) {
+        std::uint32_t out = UINT32_MAX;
+        if (in_stream != UINT32_MAX) {
+            const std::int64_t end_ns = out_.collectives[in_stream].end_ns;
+            const std::int64_t gap_ns = is.begin_ns - end_ns;
+            const bool is_near = gap_ns <= (ready.is_known ? most_gap_ns : stream_gap_ns);
+            if (gap_ns >= 0 && is_near && ready.at_ns <= end_ns) out = in_stream;
+        }
+        const auto wait = std::partition_point(out_.waited.begin(), out_.waited.end(),
+                                               [&](const auto& each) { return each.from_ns < is.begin_ns; });
+        if (wait == out_.waited.begin() || (wait - 1)->to_ns < is.begin_ns) return out;
+        const std::vector<std::uint32_t>& order = by_end();
+        const auto after = std::partition_point(
+            order.begin(), order.end(), [&](std::uint32_t each) { return found_[each].is.end_ns <= is.begin_ns; });
+        if (after == order.begin()) return out;
+        const std::uint32_t latest = *(after - 1);
+        const std::int64_t end_ns = found_[latest].is.end_ns;
+        const bool is_in_wait = end_ns > (wait - 1)->from_ns && is.begin_ns - end_ns <= stream_gap_ns;
+        const bool is_later = out == UINT32_MAX || end_ns > out_.collectives[out].end_ns;
+        return is_in_wait && is_later && ready.at_ns <= end_ns ? latest : out;
     }
 
     range_id range_of(std::uint32_t index) const {
@@ -689,7 +736,9 @@ private:
     std::int64_t open_to_ns_ = 0;
     // While collectives ran and nothing computed, the latest.
     std::deque<std::pair<std::int64_t, std::int64_t>> exposed_;
-    std::vector<std::int64_t> end_before_;  // find_ends_before()
+    row_values<op_id, std::int64_t> end_before_;  // find_ends_before()
+    // By thread, in the order of launches: when each launch began, and its work ended. latest_work_ns() makes it.
+    std::unordered_map<thread_id, std::vector<std::pair<std::int64_t, std::int64_t>>> work_of_;
     std::set<std::uint32_t> computing_streams_;
     std::int64_t waited_ns_ = 0;
     std::map<std::pair<std::size_t, std::uint64_t>, std::int64_t> time_;

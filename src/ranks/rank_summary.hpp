@@ -66,12 +66,13 @@ struct rank_collective {
     std::uint32_t communicator = 0;  // index into rank_summary::communicators
     std::uint32_t step = UINT32_MAX;
     std::uint32_t place = 0;           // index into rank_summary::places
-    std::uint32_t after = UINT32_MAX;  // the one before it in its stream, if that held it up
+    std::uint32_t after = UINT32_MAX;  // the one that held it up: before it in its stream, or of another
     std::uint32_t gap_ns = 0;          // between these two
     std::uint32_t members = 0;         // as its communicator has them; 0: not known
     std::uint32_t op = 0;              // index into timeline::ops of its capture
     collective_function function = collective_function::other;
     collective_match by = collective_match::sequence;
+    bool receives = false;  // of a send and its receive, which have one function
 };
 
 // From `at_ns` on, in local time, the GPU had nothing to do but to wait for the collective to end.

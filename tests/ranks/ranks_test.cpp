@@ -459,11 +459,13 @@ TEST(Ranks, ReplayRepeatsTheRecording) {
 
 // The second collective needs a kernel that ends at 50 us, and the first one, which ends at 300 us, since it waits for
 // another rank; the GPU's multiprocessors are taken, so that it begins 150 us later. It is held up by the first one.
+// Without events the kernel is the one that the thread launched last. One that ends after the first collective holds
+// the second one up, however short the gap.
 TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
     constexpr placement compute{.stream = 7};
     constexpr placement communication{.stream = 20};
     constexpr std::uint64_t us = 1'000;
-    const auto held_up = [&](bool has_event) {
+    const auto held_up = [&](bool has_event, bool has_late_kernel) {
         capture_builder capture;
         thread_script& main = capture.thread("python");
         std::uint64_t now = 100 * us;
@@ -476,7 +478,7 @@ TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
             main.launch(now + 3 * us, ++id, "ncclDevKernel_AllReduce");
             capture.kernel(id, at + 25 * us, at + 300 * us, communication, "ncclDevKernel_AllReduce");
             main.launch(now + 5 * us, ++id, "gemm");
-            capture.kernel(id, at + 30 * us, at + 50 * us, compute, "gemm");
+            capture.kernel(id, at + 30 * us, at + (has_late_kernel ? 449 : 50) * us, compute, "gemm");
             if (has_event) {
                 main.sync(now + 6 * us, sync_kind::event_record, 77, compute);
                 main.sync(now + 7 * us, sync_kind::stream_wait, 77, communication);
@@ -491,10 +493,12 @@ TEST(Ranks, ACollectiveIsHeldUpByTheOneBeforeItAlsoOnABusyGpu) {
         return of.collectives;
     };
     for (const bool has_event : {true, false}) {
-        const std::vector<rank_collective> found = held_up(has_event);
-        for (std::uint32_t i = 1; i < found.size(); i += 2) {
-            EXPECT_EQ(found[i].after, has_event ? i - 1 : UINT32_MAX);
-            EXPECT_EQ(found[i].gap_ns, has_event ? 150 * us : 0);
+        for (const bool has_late_kernel : {true, false}) {
+            const std::vector<rank_collective> found = held_up(has_event, has_late_kernel);
+            for (std::uint32_t i = 1; i < found.size(); i += 2) {
+                EXPECT_EQ(found[i].after, has_late_kernel ? UINT32_MAX : i - 1);
+                EXPECT_EQ(found[i].gap_ns, has_late_kernel ? 0 : 150 * us);
+            }
         }
     }
 }
