@@ -634,7 +634,8 @@ private:
 
     // When a collective could have begun, were no other before it: when the work that it waits for ended, as events or
     // its stream say. Where no event was recorded, as in traces, that is taken to be the work that its thread launched
-    // last: PyTorch has a collective wait for the stream from which it is called. Else it is when it was launched.
+    // last, if that ended before: PyTorch has a collective wait for the stream from which it is called.
+    // Else it is when it was launched.
     struct readiness {
         std::int64_t at_ns = 0;
         bool is_known = false;
@@ -659,7 +660,8 @@ private:
             const timeline_api_call& call = data_.api_calls[launch];
             at_ns = std::max(at_ns, call.start_ns);
             const bool has_no_events = data_.stream_waits.empty() && data_.ops[op].graph_node == npos;
-            if (const auto work_ns = has_no_events ? latest_work_ns(call) : std::nullopt) {
+            const auto work_ns = has_no_events ? latest_work_ns(call) : std::nullopt;
+            if (work_ns && *work_ns <= is.begin_ns) {
                 at_ns = std::max(at_ns, *work_ns);
                 is_known = true;
             }

@@ -46,6 +46,20 @@ def decoding(length, late=lambda rank: 0):
                                             collective(ALL, 10), wait())]  # fmt: skip
 
 
+def called_ahead(late=lambda rank: 0, layers=4):
+    """All-gathers of the next layer, which wait for none of this one's work, as FSDP's do."""
+    def script(rank, step):
+        out = [collective(ALL, 300, "_allgather_base", waits_for_work=False)]
+        for layer in range(layers):
+            out += [wait()]
+            if layer + 1 < layers:
+                out += [collective(ALL, 300, "_allgather_base", waits_for_work=False)]
+            out += [compute(700 + 300 * (layer % 2) + noise(rank, step, layer) + late(rank), "forward")]
+        return out
+
+    return script
+
+
 def pipeline(stages, late=lambda rank: 0, batches=4):
     """Forward through all stages, batch by batch, then backward."""
     def script(rank, step):
@@ -103,6 +117,9 @@ class JobPrices(CommandLine):
         for length in (12, 18, 22, 40):
             with self.subTest(length=length):
                 self.check_late("rank 1", decoding(length, lambda rank, more=0.2 * length: more * (rank == 1)), decoding(length))
+
+    def test_collectives_that_are_called_ahead(self):
+        self.check_late("rank 1", called_ahead(lambda rank: 100 * (rank == 1)), called_ahead())
 
     def test_a_stage_of_a_pipeline_has_its_peers_alone(self):
         self.check_late("rank 3", pipeline(8, lambda rank: 300 * (rank == 3)), pipeline(8), range(8))

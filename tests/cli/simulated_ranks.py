@@ -22,16 +22,17 @@ def host(length):
     return {"kind": "host", "length": length}
 
 
-def collective(members, length, function="allreduce", stream=20, group=None):
+def collective(members, length, function="allreduce", stream=20, group=None, waits_for_work=True):
+    """Of all members; it begins when what was launched before it has ended, unless it does not wait for that."""
     members = tuple(members)
     return {"kind": "collective", "members": members, "length": length, "function": function, "stream": stream,
-            "group": group or "-".join(map(str, members))}
+            "group": group or "-".join(map(str, members)), "waits_for_work": waits_for_work}
 
 
 def transfer(source, target, length, stream=30):
     """A send on one rank, and its receive on the other."""
     return {"kind": "collective", "members": (source, target), "length": length, "function": "", "stream": stream,
-            "group": f"p2p {min(source, target)}-{max(source, target)}"}
+            "group": f"p2p {min(source, target)}-{max(source, target)}", "waits_for_work": True}
 
 
 def wait(stream=20):
@@ -105,7 +106,9 @@ class Job:
         launched = self.now[rank]
         self.now[rank] += LAUNCH
         correlation = self.traces[rank].call("cudaLaunchKernel", *self.on_clock(rank, launched, launched + 4))
-        begin = max(self.gpu[rank] + 1, self.now[rank] + 2, self.streams[rank].get(operation["stream"], 0) + 1)
+        begin = max(self.now[rank] + 2, self.streams[rank].get(operation["stream"], 0) + 1)
+        if operation["waits_for_work"]:
+            begin = max(begin, self.gpu[rank] + 1)
         self.streams[rank][operation["stream"]] = None
         group = operation["group"]
         nth = self.counts[rank][group] = self.counts[rank].get(group, 0) + 1
