@@ -110,7 +110,8 @@ private:
                                   .window = static_cast<std::uint32_t>(prof::window_at(data_.windows, step.start_ns))});
             }
         }
-        if (are_counted) {
+        // Of a recording that ended before its first step the run may know how many there were.
+        if (are_counted || (steps_.empty() && step_count_is_known(data_))) {
             result_.all_steps = steps_of_run(data_);
             result_.step_count_is_known = step_count_is_known(data_);
         } else {
