@@ -434,6 +434,8 @@ private:
             return;
         }
         add_matched(group, true);
+        // How many ranks its communicator has is not known, and some were not captured.
+        out_.matched.back().lacks_arrivals = first.members == 0 && !out_.missing.empty();
         if (group.size() > 1) out_.by[static_cast<std::size_t>(first.by)] += group.size();
     }
 
@@ -597,6 +599,7 @@ private:
                     continue;
                 }
                 add_partial(members, true);
+                out_.matched.back().lacks_arrivals = out_.at(members.front()).members != 0 || !out_.missing.empty();
                 out_.by[static_cast<std::size_t>(out_.at(members.front()).by)] += members.size();
                 continue;
             }

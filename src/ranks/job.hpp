@@ -29,6 +29,9 @@ struct matched_collective {
     // Else a member is missing or differs: the others wait for one another all the same, which is all that it says.
     bool is_whole = true;
     bool lacks_member = false;
+    // Not all ranks of its communicator were captured: the last of all may have come after the last that is known, and
+    // what looks like a transfer may be waiting for it.
+    bool lacks_arrivals = false;
 };
 
 // Numbers from `first` to `last`.

@@ -76,6 +76,22 @@ std::vector<double> known(const std::vector<double>& values) {
     return out;
 }
 
+bool is_one_number(const std::vector<number_range>& ranges) {
+    return ranges.size() == 1 && ranges.front().first == ranges.front().last;
+}
+
+// "rank 2", "ranks 0 to 3, 8 and others".
+std::string text_of_ranges(const std::vector<number_range>& ranges) {
+    std::string out = is_one_number(ranges) ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < ranges.size() && i < most_pieces; ++i) {
+        const number_range& each = ranges[i];
+        out += i == 0 ? "" : ", ";
+        out += each.first == each.last ? std::to_string(each.first) : fmt::format("{} to {}", each.first, each.last);
+    }
+    if (ranges.size() > most_pieces) out += " and others";
+    return out;
+}
+
 // Whether values of steps are beyond what noise makes them, and in which steps.
 struct slow_steps_of {
     bool is_slow = false;
@@ -162,6 +178,7 @@ private:
                 to.is.ranks = of.count;
             }
             ++to.is.count;
+            to.is.lacks_ranks = to.is.lacks_ranks || of.lacks_arrivals;
             const double error_ns = clock_error_of(job_, of);
             to.is.clock_error_ns = std::max(to.is.clock_error_ns, error_ns);
             std::int64_t call_first = INT64_MAX, call_last = INT64_MIN;
@@ -199,7 +216,7 @@ private:
             is.arrival_skew_ns = median_of(of.arrival);
             is.exposed_ns = of.exposed / per;
             is.hidden_ns = of.hidden / per;
-            if (is.transfer_ns > 0) {
+            if (is.transfer_ns > 0 && !is.lacks_ranks) {
                 is.bus_bytes_per_ns =
                     bus_factor(is.function, is.ranks) * static_cast<double>(is.bytes) / is.transfer_ns;
             }
@@ -294,7 +311,11 @@ private:
 
     void price_transfers() {
         job_change no_transfers;
-        no_transfers.transfer.assign(job_.matched.size(), 0);
+        out_.exposed_is_at_most =
+            job_.lost.absent_ranks != 0 || std::any_of(out_.collectives.begin(), out_.collectives.end(),
+                                                       [](const collective_figures& each) { return each.lacks_ranks; });
+        // At most all that is communication: also where one rank of a communicator is all that was captured.
+        no_transfers.transfer.assign(out_.exposed_is_at_most ? replay_->operations() : job_.matched.size(), 0);
         const double waits_ns = std::max(0.0, mean_of(gains_of(replay_->run(no_transfers))));
         for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) no_transfers.local.push_back(local_without_slowing(r));
         out_.exposed_ns = std::max(waits_ns, mean_of(gains_of(replay_->run(no_transfers))));
@@ -313,10 +334,12 @@ private:
                 part.communicator = is.communicator;
                 part.function = is.function;
                 part.bytes = is.bytes;
+                part.lacks_ranks = job_.matched[piece.matched].lacks_arrivals;
                 key = job_.ranks[member.rank].communicators[is.communicator].key;
             }
             path_part& to = all.try_emplace({part.rank, key, part.function, part.bytes}, part).first->second;
             to.ns += piece.ns / job_.steps;
+            to.lacks_ranks = to.lacks_ranks || part.lacks_ranks;
             ++to.pieces;
         }
         for (const auto& [key, part] : all) out_.path.push_back(part);
@@ -613,7 +636,7 @@ private:
             classes;
         for (std::uint32_t m = 0; m < job_.matched.size(); ++m) {
             const matched_collective& of = job_.matched[m];
-            if (of.count < 2 || !of.is_whole) continue;
+            if (of.count < 2 || !of.is_whole || of.lacks_arrivals) continue;
             const collective_member member = job_.members[of.first];
             const rank_collective& first = job_.at(member);
             if (first.step == UINT32_MAX) continue;
@@ -1064,19 +1087,6 @@ private:
         }
     }
 
-    static std::string text_of_ranges(const std::vector<number_range>& ranges) {
-        const bool is_one = ranges.size() == 1 && ranges.front().first == ranges.front().last;
-        std::string out = is_one ? "rank " : "ranks ";
-        for (std::size_t i = 0; i < ranges.size() && i < most_pieces; ++i) {
-            const number_range& each = ranges[i];
-            out += i == 0 ? "" : ", ";
-            out +=
-                each.first == each.last ? std::to_string(each.first) : fmt::format("{} to {}", each.first, each.last);
-        }
-        if (ranges.size() > most_pieces) out += " and others";
-        return out;
-    }
-
     const job_ranks& job_;
     job_answer out_;
     std::optional<job_replay> replay_;
@@ -1134,14 +1144,22 @@ job_answer answer_of(const job_ranks& job) { return answer_maker(job).run(); }
 
 namespace {
 
+// "; its host is late: CPU code".
+std::string cause_in_verdict(const straggler& of) {
+    constexpr std::string_view of_one = "its ";
+    if (of.cause.empty()) return {};
+    const bool are_several = of.kind == straggler_kind::group && of.cause.starts_with(of_one);
+    return "; " + (are_several ? "their " + of.cause.substr(of_one.size()) : of.cause);
+}
+
 std::string verdict_on_steps(const job_ranks& job, const job_answer& of) {
     if (!of.no_verdict.empty()) return fmt::format("which rank holds the job up is not known: {}", of.no_verdict);
     const straggler* const worst = of.worst();
     if (worst == nullptr) {
         std::string text = fmt::format(
-            "no rank{} holds the job up: one that costs more than {} of every step ({:.1f} %) would have been seen",
-            of.without_peers.empty() ? "" : " that has peers", part_text(of.least_ns, of.step_ns),
-            100 * of.least_ns / std::max(of.step_ns, 1.0));
+            "no {}rank{} holds the job up: one that costs more than {} of every step ({:.1f} %) would have been seen",
+            job.missing.empty() ? "" : "captured ", of.without_peers.empty() ? "" : " that has peers",
+            part_text(of.least_ns, of.step_ns), 100 * of.least_ns / std::max(of.step_ns, 1.0));
         if (!of.without_peers.empty()) {
             text += fmt::format("; {} call collectives as no other rank does", of.without_peers);
         }
@@ -1158,10 +1176,19 @@ std::string verdict_on_steps(const job_ranks& job, const job_answer& of) {
         const std::string& host = job.ranks[worst->ranks.front()].host;
         if (!host.empty()) where = fmt::format(" (host {})", terminal_safe(host));
     }
-    return fmt::format("{}{} {} the job up: {} of each step's {} ({:.1f} %), {} of {} steps",
-                       terminal_safe(worst->name), where, are_several ? "hold" : "holds",
-                       part_text(worst->gain_ns, of.step_ns), part_text(of.step_ns, of.step_ns),
-                       100 * worst->gain_ns / std::max(of.step_ns, 1.0), worst->steps, of.steps);
+    return fmt::format(
+        "{}{} {} the job up: {} of each step's {} ({:.1f} %), {} of {} steps{}", terminal_safe(worst->name), where,
+        are_several ? "hold" : "holds", part_text(worst->gain_ns, of.step_ns), part_text(of.step_ns, of.step_ns),
+        100 * worst->gain_ns / std::max(of.step_ns, 1.0), worst->steps, of.steps, cause_in_verdict(*worst));
+}
+
+std::string missing_ranks_in(const job_ranks& job) {
+    return "of " + text_of_ranges(job.missing) + " no work on a GPU was captured";
+}
+
+// So many sentences on what differs are part of the verdict.
+std::size_t told_of_differences(const job_answer& of) {
+    return of.standstill.stands.empty() ? most_of_verdict - 1 : most_of_verdict;
 }
 
 std::string capitalized_sentence(std::string text) {
@@ -1179,8 +1206,9 @@ std::vector<std::string> sentences_on_differences(const job_ranks& job, const jo
 
 std::string verdict_of(const job_ranks& job, const job_answer& of) {
     std::vector<std::string> all = sentences_on_differences(job, of);
+    if (all.size() > told_of_differences(of)) all.resize(told_of_differences(of));
     if (of.standstill.stands.empty()) all.insert(all.begin(), verdict_on_steps(job, of));
-    if (all.size() > most_of_verdict) all.resize(most_of_verdict);
+    if (!job.missing.empty()) all.insert(all.begin() + 1, missing_ranks_in(job));
     std::string out = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) out += ". " + capitalized_sentence(all[i]);
     return out;
@@ -1188,7 +1216,8 @@ std::string verdict_of(const job_ranks& job, const job_answer& of) {
 
 std::string path_part_name(const job_ranks& job, const path_part& part) {
     if (part.rank != UINT32_MAX) return "own work of " + terminal_safe(job.name_of(part.rank));
-    return fmt::format("transfers of {}, {} bytes", to_string(part.function), with_thousands(part.bytes));
+    return fmt::format("{} {}, {} bytes", part.lacks_ranks ? "transfers of, or waiting in," : "transfers of",
+                       to_string(part.function), with_thousands(part.bytes));
 }
 
 std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of) {
@@ -1223,12 +1252,18 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
         out.push_back(std::move(text));
     }
     if (of.no_verdict.empty() && of.exposed_ns > 0) {
-        std::string text =
-            fmt::format("Exposed communication: with transfers that take no time a step would be {} shorter ({:.1f} %)",
-                        part_text(of.exposed_ns, of.step_ns), 100 * of.exposed_ns / std::max(of.step_ns, 1.0));
+        std::string text = fmt::format(
+            "Exposed communication: with transfers that take no time a step would be {}{} shorter ({:.1f} %)",
+            of.exposed_is_at_most ? "at most " : "", part_text(of.exposed_ns, of.step_ns),
+            100 * of.exposed_ns / std::max(of.step_ns, 1.0));
         if (of.slowing_ns >= least_straggler_share * of.step_ns) {
             text += fmt::format(", {} of it because the work beside them takes longer than alone",
                                 part_text(of.slowing_ns, of.step_ns));
+        }
+        if (of.exposed_is_at_most) {
+            text += fmt::format("; part of it may be waiting for {}, which {} not captured",
+                                job.missing.empty() ? "ranks" : text_of_ranges(job.missing),
+                                is_one_number(job.missing) ? "was" : "were");
         }
         out.push_back(text + '.');
     }
@@ -1249,8 +1284,7 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
                         aligned == all ? "" : fmt::format("{} of ", aligned), all, time_text(job.clocks.error_ns())));
     }
     const std::vector<std::string> differing = sentences_on_differences(job, of);
-    const std::size_t told = of.standstill.stands.empty() ? most_of_verdict - 1 : most_of_verdict;
-    for (std::size_t i = told; i < differing.size(); ++i) out.push_back(differing[i] + '.');
+    for (std::size_t i = told_of_differences(of); i < differing.size(); ++i) out.push_back(differing[i] + '.');
     for (const std::string& remark : of.remarks) out.push_back(remark + '.');
     return out;
 }

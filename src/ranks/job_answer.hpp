@@ -61,13 +61,16 @@ struct collective_figures {
     std::uint64_t count = 0;
     double a_step = 0;
     collective_match by = collective_match::sequence;
-    double transfer_ns = 0;                // the median, from the last arrival on
-    double launch_skew_ns = 0;             // the median, between the first and the last call
-    double arrival_skew_ns = 0;            // the median, between the first and the last begin of a kernel
-    double clock_error_ns = 0;             // of these skews, and of the transfer
-    double exposed_ns = 0;                 // of a step and rank: while nothing computes
-    double hidden_ns = 0;                  // of a step and rank: while the rank computes
-    double bus_bytes_per_ns = 0;           // 0: not known
+    double transfer_ns = 0;       // the median, from the last arrival on
+    double launch_skew_ns = 0;    // the median, between the first and the last call
+    double arrival_skew_ns = 0;   // the median, between the first and the last begin of a kernel
+    double clock_error_ns = 0;    // of these skews, and of the transfer
+    double exposed_ns = 0;        // of a step and rank: while nothing computes
+    double hidden_ns = 0;         // of a step and rank: while the rank computes
+    double bus_bytes_per_ns = 0;  // 0: not known
+    // Some of its ranks were not captured: the transfer is at most that, and waiting for them.
+    bool lacks_ranks = false;
+
     std::uint32_t last_rank = UINT32_MAX;  // which was the last most often
     double last_share = 0;
 };
@@ -80,7 +83,8 @@ struct path_part {
     std::uint32_t communicator = 0;
     collective_function function = collective_function::other;
     std::uint64_t bytes = 0;
-    double ns = 0;  // of a step, the mean
+    bool lacks_ranks = false;  // as in collective_figures
+    double ns = 0;             // of a step, the mean
     std::uint64_t pieces = 0;
 };
 
@@ -91,10 +95,13 @@ struct job_answer {
     std::vector<straggler> stragglers{};  // the dearest first; those that count
     // What may not have been seen: less than this, of each step.
     double least_ns = 0;
-    std::string without_peers{};    // "ranks 0 and 3": those that call collectives as no other one does; "": none
-    double mean_wait_ns = 0;        // of a step: for which a rank waits for others, the mean of the ranks
-    std::string no_verdict{};       // why none could be looked for; "": it was
-    double exposed_ns = 0;          // what each step would gain if collectives took no time beyond the last arrival;
+    std::string without_peers{};  // "ranks 0 and 3": those that call collectives as no other one does; "": none
+    double mean_wait_ns = 0;      // of a step: for which a rank waits for others, the mean of the ranks
+    std::string no_verdict{};     // why none could be looked for; "": it was
+    double exposed_ns = 0;        // what each step would gain if collectives took no time beyond the last arrival;
+    // Ranks of some collectives were not captured: part of it may be waiting for them.
+    bool exposed_is_at_most = false;
+
     double slowing_ns = 0;          // of it: since what runs beside collectives takes longer
     std::vector<path_part> path{};  // the longest first; together a step
     std::vector<rank_figures> ranks{};
@@ -115,7 +122,8 @@ job_answer answer_of(const job_ranks& job);
 // Bytes on a link for each byte that the call counts (docs/reference/ranks.md); 0: not known.
 double bus_factor(collective_function function, std::uint32_t ranks) noexcept;
 
-// "own work of rank 3"; "transfers of all_reduce, 4,194,304 bytes".
+// "own work of rank 3"; "transfers of all_reduce, 4,194,304 bytes"; "transfers of, or waiting in, ..." where ranks were
+// not captured.
 std::string path_part_name(const job_ranks& job, const path_part& part);
 
 // The sentences of the answer, the verdict first: without names' control characters.

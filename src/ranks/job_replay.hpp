@@ -25,7 +25,8 @@ struct job_change {
     std::vector<local_times> local{};
     // By rank: its launches come sooner by as much as its local time is shorter; empty, or false: when they came.
     std::vector<bool> host_too{};
-    // By index into job_ranks::matched: this share of its transfer; empty: all.
+    // By index into job_ranks::matched, and after these by the operations of one rank: this share of its transfer;
+    // none: all.
     std::vector<double> transfer{};
 };
 
@@ -66,6 +67,8 @@ public:
 
     // From the last arrival to its end, the mean of its members. By index into job_ranks::matched.
     double transfer_ns(std::size_t matched) const;
+    // How many collective operations there are: the matched ones, then those of one rank each.
+    std::size_t operations() const noexcept { return groups_.size(); }
     std::int64_t origin_ns() const noexcept { return origin_ns_; }
     std::int64_t last_arrival_ns(std::size_t matched) const { return last_arrival_[matched]; }
 

@@ -635,6 +635,41 @@ TEST(Ranks, AMissingRankIsNamedAndTheOthersCompared) {
     EXPECT_THAT(ranks_of(of, of.answer.stragglers.front()), ElementsAre(3));
 }
 
+// The others wait for a rank that was not captured, which looks like long transfers: no network is blamed, and what is
+// known of transfers is a bound.
+TEST(Ranks, WaitsForAMissingRankAreNoTransfers) {
+    for (const std::uint32_t every : {1U, 3U}) {
+        job_plan plan;
+        plan.absent = 2;
+        plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {2}, .every = every, .ns = 8e5};
+        const answered of = answer_to(plan);
+        EXPECT_THAT(of.answer.stragglers, IsEmpty());
+        EXPECT_TRUE(of.answer.exposed_is_at_most);
+        ASSERT_THAT(of.answer.collectives, SizeIs(1));
+        EXPECT_TRUE(of.answer.collectives.front().lacks_ranks);
+        EXPECT_EQ(of.answer.collectives.front().bus_bytes_per_ns, 0);
+        const std::vector<std::string> said = sentences_of(of.job, of.answer);
+        EXPECT_THAT(said.front(), HasSubstr("no captured rank holds the job up"));
+        EXPECT_THAT(said.front(), HasSubstr(". Of rank 2 no work on a GPU was captured."));
+        EXPECT_THAT(said, ::testing::Contains(::testing::AllOf(HasSubstr("a step would be at most "),
+                                                               HasSubstr("waiting for rank 2, which was not"))));
+    }
+    // Nor where the traces do not say how many ranks a communicator has.
+    job_plan plan;
+    plan.absent = 2;
+    plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {2}, .every = 3, .ns = 8e5};
+    std::vector<rank_summary> all = simulated_job(plan).summaries();
+    for (rank_summary& each : all) {
+        for (rank_collective& one : each.collectives) one.members = 0;
+    }
+    const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+    const job_answer answer = answer_of(jobs.front());
+    EXPECT_THAT(answer.stragglers, IsEmpty());
+    EXPECT_TRUE(answer.exposed_is_at_most);
+    plan.absent = UINT32_MAX;
+    EXPECT_FALSE(answer_to(plan).answer.exposed_is_at_most);
+}
+
 TEST(Ranks, TwoJobsAreToldApart) {
     std::vector<rank_summary> all;
     for (const std::uint64_t seed : {1U, 2U}) {

@@ -98,6 +98,7 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
          {"stragglers", job.answer.stragglers.size()},
          {"least_seen_ns", none_unless(job.answer.no_verdict.empty(), job.answer.least_ns)},
          {"exposed_communication_ns", job.answer.exposed_ns},
+         {"exposed_communication_is_at_most", job.answer.exposed_is_at_most},
          {"slowed_by_communication_ns", job.answer.slowing_ns},
          {"clock_error_ns", none_unless(job.ranks.clocks.hosts.size() == 1 || job.ranks.clocks.aligned_count() > 1,
                                         job.ranks.clocks.error_ns())},
@@ -274,6 +275,14 @@ table stragglers_table(const std::vector<answered>& jobs) {
     return out;
 }
 
+// All ranks of all communicators were captured.
+bool lack_none(const std::vector<answered>& jobs) {
+    return std::none_of(jobs.begin(), jobs.end(), [](const answered& job) {
+        const std::vector<collective_figures>& all = job.answer.collectives;
+        return std::any_of(all.begin(), all.end(), [](const collective_figures& each) { return each.lacks_ranks; });
+    });
+}
+
 report_columns<in_job<collective_figures>> collective_columns(const std::vector<answered>& jobs) {
     using row = in_job<collective_figures>;
     using figures = collective_figures;
@@ -288,6 +297,7 @@ report_columns<in_job<collective_figures>> collective_columns(const std::vector<
             {{"function", "function"}, [](const row& one) { return to_string(one.item.function); }},
             {{"bytes", "bytes", quantity::bytes}, of_element(&figures::bytes)},
             {{"ranks", "ranks", quantity::count}, of_element(&figures::ranks)},
+            {{"lacks_ranks", lack_none(jobs) ? "" : "lacks ranks", quantity::flag}, of_element(&figures::lacks_ranks)},
             {{"count", "count", quantity::count, 2}, of_element(&figures::count)},
             {{"a_step", "a step", quantity::mean_count, 2}, of_element(&figures::a_step)},
             {{"transfer_ns", "transfer", quantity::time_ns}, of_element(&figures::transfer_ns)},
@@ -320,6 +330,11 @@ table collectives_table(const std::vector<answered>& jobs) {
     if (outside != 0) {
         out.notes.push_back(fmt::format("{} collective{} outside the steps that count, as at the start, {} not here",
                                         with_thousands(outside), outside == 1 ? "" : "s", outside == 1 ? "is" : "are"));
+    }
+    if (!lack_none(jobs)) {
+        out.notes.push_back(
+            "Where lacks ranks is yes, some ranks were not captured: the transfer is at most that long, as part of it "
+            "may be waiting for them, and another rank may have been the last");
     }
     out.legend = {{"transfer",
                    "transfer: from the last arrival to the end, the median; arrival skew: between the first "
