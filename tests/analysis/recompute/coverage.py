@@ -41,7 +41,7 @@ def met(program, attribution):
     found["backward node with its operator"] += len(operators.made)
     found["backward node of several threads' operators"] += operators.ambiguous
     found["operator that is another's repetition"] += sum(map(operators.is_repeated, operators.ranges))
-    rows, _, totals = steps.steps(attribution)
+    rows, _, totals = steps.steps(attribution) or ({}, None, {"windows": 0})
     found["table of steps"] += bool(rows)
     found["interval of a step's time"] += sum(bool(row["half_width_ns"]) for row in rows.values())
     found["captured row of a step"] += sum(row[-1][1] is True for row in rows)

@@ -3,6 +3,7 @@
 estimate")."""
 import functools
 import math
+import statistics
 
 from rows import Rows, communicates
 
@@ -24,6 +25,33 @@ def captured_steps(program):
         elif window["ends_with_step"] and window["last_step"] == mark["payload"][1]:
             steps.append((mark["t"], window["end"] or program.end, mark["window"]))
     return steps
+
+
+def warm_up(lengths):
+    """How many of ten steps or more are warm-up: the first ones that are much longer than the median."""
+    middle = statistics.median(lengths)
+    deviation = statistics.median(int(abs(length - middle) + 0.5) for length in lengths)
+    longest = max(1.25 * middle, middle + 5 * 1.4826 * deviation)
+    slow = 0
+    while len(lengths) >= 10 and slow < len(lengths) // 2 and lengths[slow] > longest:
+        slow += 1
+    return slow
+
+
+def that_count(program):
+    """The captured steps without the program's first one, unless it is alone, and without warm-up; their lengths, None if
+    the page leaves them open; and whether the first one is alone. The steps are None if that leaves open which they are."""
+    numbers = {event["t"]: event["payload"][1] for event in program.marks
+               if event["name"] == "step" and event["domain"] == 1 and event.get("payload", (None,))[0] == "u64"}
+    found = captured_steps(program)
+    is_first = [numbers[start] for start, _, _ in found] == [0]
+    if not is_first:
+        found = [each for each in found if numbers[each[0]] != 0]
+    times = lengths(program, found) if found else []
+    if times is None:
+        return (None if len(found) >= 10 else found), None, is_first
+    left_out = warm_up(times) if times else 0
+    return found[left_out:], times[left_out:], is_first
 
 
 def lengths(program, found):
@@ -119,12 +147,16 @@ class Estimator:
 
 
 def steps(attribution):
-    """Row → columns, what all GPU work comes to, and the totals."""
+    """Row → columns, what all GPU work comes to, and the totals. None: which steps count the page leaves open."""
     program = attribution.program
-    found = captured_steps(program)
+    # Where a plan has drawn the steps, each that it has captured stands for others.
+    are_drawn = any(window["drawn_among"] for window in program.windows)
+    found = captured_steps(program) if are_drawn else that_count(program)[0]
+    if found is None:
+        return None
     windows = sorted({window for _, _, window in found})
     place = {window: i for i, window in enumerate(windows)}
-    of_run = steps_of_run(program, found)
+    of_run = steps_of_run(program, captured_steps(program))
     counts = [sum(window == w for _, _, w in found) for window in windows]
     drawn = [drawn_from(program, program.windows[window]) for window in windows]
     chosen = bool(windows) and all(program.windows[window]["drawn_among"] for window in windows)

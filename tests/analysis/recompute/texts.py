@@ -127,33 +127,14 @@ def parsed(text):
     return *tables, total
 
 
-def warm_up(lengths):
-    """How many of ten steps or more are warm-up: the first ones that are much longer than the median."""
-    middle = statistics.median(lengths)
-    deviation = statistics.median(int(abs(length - middle) + 0.5) for length in lengths)
-    longest = max(1.25 * middle, middle + 5 * 1.4826 * deviation)
-    slow = 0
-    while len(lengths) >= 10 and slow < len(lengths) // 2 and lengths[slow] > longest:
-        slow += 1
-    return slow
-
-
 def step(attribution):
     """The object `step`, of steps that prof_step counted; None if there is none that is whole."""
     program = attribution.program
-    numbers = {event["t"]: event["payload"][1] for event in program.marks
-               if event["name"] == "step" and event["domain"] == 1 and event.get("payload", (None,))[0] == "u64"}
-    found = [(start, end, numbers[start]) for start, end, _ in steps.captured_steps(program)]
-    is_first = [number for _, _, number in found] == [0]
-    if not is_first:
-        found = [each for each in found if each[2] != 0]
+    found, times, is_first = steps.that_count(program)
+    if found is None:
+        return {}
     if not found:
         return None
-    times = steps.lengths(program, found)
-    if times is None and len(found) >= 10:
-        return {}
-    left_out = warm_up(times) if times else 0
-    found, times = found[left_out:], times and times[left_out:]
     launched = [op for op in program.ops if op.call is not None]
     ops = [op for op in launched if any(start <= op.call.time < end for start, end, _ in found)]
     lengths = [end - start for start, end, _ in found]
