@@ -33,21 +33,43 @@ bool overlap(const rank_summary& a, const rank_summary& b) {
     return begin_of(a) < end_of(b) && begin_of(b) < end_of(a);
 }
 
-// Windows of one process that have a capture each.
-std::vector<rank_summary> joined_windows(std::vector<rank_summary> all) {
+// Whether the second is a capture of the rank that the first one has. Where it is not known when the process was created,
+// another one may have its number and its rank: then the windows are the same to the nanosecond.
+bool is_copy(const rank_summary& of, const rank_summary& is) {
+    if (!of.rank || of.program != is.program || !overlap(of, is)) return false;
+    if (!of.host.empty() && !of.start.empty()) return true;
+    return std::all_of(is.windows.begin(), is.windows.end(), [&](const rank_window& each) {
+        return std::any_of(of.windows.begin(), of.windows.end(), [&](const rank_window& other) {
+            return each.begin_ns == other.begin_ns && each.end_ns == other.end_ns;
+        });
+    });
+}
+
+struct joined_summaries {
+    std::vector<rank_summary> of;
+    std::vector<capture_copy> copies;  // `kept` is an index into `of`
+};
+
+// Windows of one process that have a capture each are one, and copies are left out.
+joined_summaries joined_windows(std::vector<rank_summary> all) {
     std::stable_sort(all.begin(), all.end(),
                      [](const rank_summary& a, const rank_summary& b) { return begin_of(a) < begin_of(b); });
-    std::vector<rank_summary> out;
-    std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::size_t> known;
+    joined_summaries out;
+    std::map<std::tuple<std::string, std::string, std::int64_t, std::int64_t>, std::size_t> known;
     for (rank_summary& each : all) {
-        if (each.pid && !each.host.empty()) {
-            const auto [of, is_new] = known.try_emplace({each.clock, *each.pid, each.rank.value_or(-1)}, out.size());
-            if (!is_new && !overlap(out[of->second], each)) {
-                add_window(out[of->second], std::move(each));
+        if (each.pid) {
+            const auto [of, is_new] =
+                known.try_emplace({each.clock, each.start, *each.pid, each.rank.value_or(-1)}, out.of.size());
+            if (!is_new && is_copy(out.of[of->second], each)) {
+                out.copies.push_back({each.path, out.of[of->second].path, static_cast<std::uint32_t>(of->second)});
+                continue;
+            }
+            if (!is_new && !each.host.empty() && !overlap(out.of[of->second], each)) {
+                add_window(out.of[of->second], std::move(each));
                 continue;
             }
         }
-        out.push_back(std::move(each));
+        out.of.push_back(std::move(each));
     }
     return out;
 }
@@ -211,16 +233,24 @@ public:
         return out;
     }
 
-    // By the number of a job: summaries that would be of it if their ranks were not there twice. After run().
+    // By the number of a job: summaries that have a rank of it, and would be of it else. After run().
     std::map<std::size_t, std::size_t> rivals(const std::vector<std::size_t>& job_of) {
         std::map<std::size_t, std::set<std::size_t>> jobs;
         for (const auto& [a, b] : rivals_) {
             jobs[top_of(a)].insert(top_of(b));
             jobs[top_of(b)].insert(top_of(a));
         }
+        std::map<std::size_t, std::set<std::int64_t>> ranks;
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            if (all_[i].rank) ranks[job_of[i]].insert(*all_[i].rank);
+        }
         std::map<std::size_t, std::size_t> out;
-        for (const std::size_t job : job_of) {
-            for (auto& [other, rivals_of] : jobs) out[other] += other != job && rivals_of.contains(job) ? 1 : 0;
+        for (std::size_t i = 0; i < all_.size(); ++i) {
+            for (const auto& [other, rivals_of] : jobs) {
+                const bool is_rival = other != job_of[i] && rivals_of.contains(job_of[i]) && all_[i].rank &&
+                                      ranks[other].contains(*all_[i].rank);
+                out[other] += is_rival ? 1 : 0;
+            }
         }
         return out;
     }
@@ -846,7 +876,8 @@ std::string job_ranks::communicator_name(std::uint32_t rank, std::uint32_t commu
 std::vector<job_ranks> jobs_among(std::vector<rank_summary> summaries) {
     // Launchers and workers of data loaders have the rank's number, too.
     std::erase_if(summaries, [](const rank_summary& each) { return each.ops == 0; });
-    std::vector<rank_summary> all = joined_windows(std::move(summaries));
+    joined_summaries joined = joined_windows(std::move(summaries));
+    std::vector<rank_summary>& all = joined.of;
     apart_jobs apart(all);
     const std::vector<std::size_t> job_of = apart.run();
     const std::map<std::size_t, std::size_t> rivals = apart.rivals(job_of);
@@ -861,10 +892,16 @@ std::vector<job_ranks> jobs_among(std::vector<rank_summary> summaries) {
         }
         out[number->second].ranks.push_back(std::move(all[i]));
     }
+    for (capture_copy& copy : joined.copies) out[numbers[job_of[copy.kept]]].copies.push_back(std::move(copy));
     for (job_ranks& job : out) {
         std::stable_sort(job.ranks.begin(), job.ranks.end(), [](const rank_summary& a, const rank_summary& b) {
             return std::tie(a.rank, a.host, a.path) < std::tie(b.rank, b.host, b.path);
         });
+        for (capture_copy& copy : job.copies) {
+            const auto kept = std::find_if(job.ranks.begin(), job.ranks.end(),
+                                           [&](const rank_summary& each) { return each.path == copy.kept_path; });
+            copy.kept = static_cast<std::uint32_t>(kept - job.ranks.begin());
+        }
         job_maker(job).run();
     }
     std::stable_sort(out.begin(), out.end(),

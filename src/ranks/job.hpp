@@ -60,11 +60,19 @@ struct collective_mismatch {
 
 inline constexpr std::size_t most_mismatches = 20;  // that are kept
 
+// A second capture of what another one has of the same process.
+struct capture_copy {
+    std::string path{};
+    std::string kept_path{};  // of the other one
+    std::uint32_t kept = 0;   // its index into job_ranks::ranks
+};
+
 struct job_ranks {
     std::vector<rank_summary> ranks;            // by rank
     std::vector<number_range> missing;          // ranks of which there is no capture with GPU work
     std::vector<std::uint32_t> of_other_steps;  // indices into ranks: without steps of their own, as others have them
-    std::size_t rivals = 0;  // captures that would be of this job, if their ranks were not there twice
+    std::size_t rivals = 0;            // captures that would be of this job, if their ranks were not there twice
+    std::vector<capture_copy> copies;  // captures that were left out
     std::vector<std::uint32_t> at_other_times;  // indices into ranks: recorded when no other one was
     std::vector<collective_member> members;
     std::vector<matched_collective> matched;  // in order of their first member's begin

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -42,6 +43,7 @@ constexpr double clear_deviations = 3;       // of noise, that a step lies from 
 constexpr double least_wait_share = 0.03;    // of a step, that ranks wait for one another
 constexpr double least_wrong_replay = 0.02;  // of a step
 constexpr double most_wrong_replay = 0.1;    // likewise
+constexpr double most_alike = 1.05;          // that steps of ranks take of the job's, without a word on it
 
 std::string time_text(double ns) {
     if (std::abs(ns) < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
@@ -78,6 +80,10 @@ std::vector<double> known(const std::vector<double>& values) {
 
 bool is_one_number(const std::vector<number_range>& ranges) {
     return ranges.size() == 1 && ranges.front().first == ranges.front().last;
+}
+
+std::string file_name_of(const std::string& path) {
+    return terminal_safe(std::filesystem::path(path).filename().string());
 }
 
 // "rank 2", "ranks 0 to 3, 8 and others".
@@ -1022,6 +1028,13 @@ private:
         if (!job_.missing.empty()) {
             out.push_back("no capture with GPU work of " + text_of_ranges(job_.missing));
         }
+        if (!job_.copies.empty()) {
+            out.push_back("left out, since another capture is of the same process: " +
+                          listed(job_.copies, [&](const capture_copy& each) {
+                              return fmt::format("{} ({}, as {})", file_name_of(each.path), name(each.kept),
+                                                 file_name_of(each.kept_path));
+                          }));
+        }
         if (job_.rivals != 0) {
             out.push_back(fmt::format(
                 "{} more capture{} same rank's number as one of this job, and {} taken for another "
@@ -1209,6 +1222,13 @@ std::string verdict_of(const job_ranks& job, const job_answer& of) {
     if (all.size() > told_of_differences(of)) all.resize(told_of_differences(of));
     if (of.standstill.stands.empty()) all.insert(all.begin(), verdict_on_steps(job, of));
     if (!job.missing.empty()) all.insert(all.begin() + 1, missing_ranks_in(job));
+    // The ranks that begin sooner wait for it: their steps are longer, where they are too few for that to even out.
+    if (of.standstill.stands.empty() && of.recorded_ns > most_alike * of.step_ns && of.step_ns > 0) {
+        all.insert(all.begin() + 1,
+                   fmt::format("a step of the job is counted from when its last rank has begun it: the "
+                               "ranks' own take up to {}",
+                               part_text(of.recorded_ns, of.step_ns)));
+    }
     std::string out = all.front();
     for (std::size_t i = 1; i < all.size(); ++i) out += ". " + capitalized_sentence(all[i]);
     return out;

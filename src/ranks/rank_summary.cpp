@@ -796,6 +796,7 @@ rank_summary summarize_rank(const timeline& data, const attribution& att, std::s
     out.host = data.property("hostname");
     const std::string& start = data.property("process_start");
     out.clock = out.host + ' ' + start.substr(0, start.find(' '));
+    out.start = start;
     out.rank = data.number("rank");
     out.local_rank = data.number("local_rank");
     out.world_size = data.number("world_size");

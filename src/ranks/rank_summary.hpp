@@ -150,6 +150,7 @@ struct rank_summary {
     std::string program{};
     std::string host{};   // "": not known
     std::string clock{};  // ranks with the same text have one clock
+    std::string start{};  // when the process was created, as its host counts; "": not known
     std::optional<std::int64_t> rank{};
     std::optional<std::int64_t> local_rank{};
     std::optional<std::int64_t> world_size{};

@@ -428,6 +428,52 @@ TEST(JobScreen, HasARowForEachRank) {
     EXPECT_TRUE(figures_of_job({&documents.front()}).rows.empty());
 }
 
+// A rank without steps is in no mean, one without communication is not compared by waiting, and a second capture of a
+// process is none of the ranks.
+TEST(JobScreen, ComparesWhatIsAlike) {
+    std::vector<report_document> documents;
+    for (std::int64_t rank = 0; rank < 6; ++rank) {
+        step_table where = small_table();
+        const std::int64_t communication_ns = rank == 2 ? 0 : 5'000'000 + 1'000'000 * rank;
+        where.rows[0].ns[static_cast<std::size_t>(step_column::communication)] = communication_ns;
+        where.rows[0].ns[static_cast<std::size_t>(step_column::launches)] += 10'000'000 - communication_ns;
+        report_document one = document_of(where);
+        if (rank == 1) {
+            std::get<answer_block>(one.parts.front().blocks.front()).step.reset();
+            std::get<answer_block>(one.parts.front().blocks.front()).where->has_steps = false;
+        }
+        one.capture.process.rank = rank == 5 ? 4 : rank;
+        one.capture.process.host = "node";
+        one.capture.path = "dir/" + std::to_string(rank) + ".prof";
+        documents.push_back(std::move(one));
+    }
+    std::vector<const report_document*> all;
+    for (const report_document& each : documents) all.push_back(&each);
+    const std::vector<std::string> lines =
+        job_screen(all, {.width = 110, .lines = 30}, {}, {}, {documents.back().capture.path});
+    EXPECT_THAT(lines.front(), HasSubstr("5 ranks, 5 x NVIDIA H200"));
+    EXPECT_THAT(lines, Contains("left out: 5.prof, a second capture of one process"));
+    EXPECT_THAT(lines, Contains(HasSubstr(" on each of 4 ranks (")));
+    EXPECT_THAT(lines, Contains("Ranks rank 0 waits least: 0.50 ms of communication, the others 0.80 to 0.90; without "
+                                "any: rank 2"));
+    EXPECT_THAT(lines, Contains(StartsWith("mean of 4 ranks ")));
+    const auto apart = std::find(lines.begin(), lines.end(), "without steps, ms in all");
+    ASSERT_NE(apart, lines.end());
+    EXPECT_THAT(*(apart + 1), StartsWith("rank 1 "));
+    const job_figures figures = figures_of_job(all, {documents.back().capture.path});
+    EXPECT_EQ(figures.verdict, "Ranks 3 and 4 wait for rank 0");
+    EXPECT_THAT(figures.rows, SizeIs(4));
+    EXPECT_THAT(figures.sentences, Contains("Without steps, and not in these means: rank 1"));
+    // Only one has steps: it has no mean with another one, and is compared with none.
+    const std::vector<std::string> two = job_screen({all[0], all[1]}, {.width = 110, .lines = 30});
+    EXPECT_THAT(two.front(), HasSubstr("2 ranks, 2 x NVIDIA H200"));
+    EXPECT_THAT(two, Contains("Ranks cannot be compared: only rank 0 has steps"));
+    EXPECT_THAT(two, Contains(HasSubstr(" on each of 1 rank (")));
+    // Copies alone have a row each.
+    EXPECT_THAT(job_screen({all[4], all[5]}, {.width = 110, .lines = 30}, {}, {}, {documents.back().capture.path}),
+                Contains(StartsWith("5.prof ")));
+}
+
 TEST(ScreenNumbers, AddUpToTheirTotal) {
     std::mt19937 random(3);
     for (int i = 0; i < 2000; ++i) {

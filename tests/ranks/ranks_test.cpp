@@ -417,6 +417,61 @@ TEST(Ranks, ARankThatIsThereTwiceIsSaidToBe) {
     EXPECT_THAT(answer_of(jobs.front()).remarks, ::testing::Contains(HasSubstr("1 more capture has the same rank")));
 }
 
+// A second capture of one process is none of its ranks', and is named.
+TEST(Ranks, ACopyIsLeftOut) {
+    const job_plan plan;
+    for (const bool is_start_known : {true, false}) {
+        std::vector<rank_summary> all = simulated_job(plan).summaries();
+        if (!is_start_known) {
+            for (rank_summary& each : all) each.start.clear();
+        }
+        rank_summary copy = all[3];
+        copy.path = "copy of 3.prof";
+        // Of the same process another recording is a copy, too, where it is known that it is the same.
+        if (is_start_known) copy.windows.front().begin_ns += 1000;
+        all.push_back(copy);
+        const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+        ASSERT_THAT(jobs, SizeIs(1));
+        EXPECT_THAT(jobs.front().ranks, SizeIs(plan.ranks));
+        ASSERT_THAT(jobs.front().copies, SizeIs(1));
+        EXPECT_EQ(jobs.front().copies.front().path, "copy of 3.prof");
+        EXPECT_EQ(jobs.front().ranks[jobs.front().copies.front().kept].rank, 3);
+        EXPECT_EQ(jobs.front().lost.ambiguous, 0U);
+        EXPECT_THAT(
+            answer_of(jobs.front()).remarks,
+            ::testing::Contains("left out, since another capture is of the same process: copy of 3.prof (rank 3, as "
+                                "rank3.prof)"));
+    }
+}
+
+// Of the other job only the captures whose ranks this one has.
+TEST(Ranks, RivalsAreThoseWithARankOfTheJob) {
+    job_plan plan;
+    plan.ranks = 5;
+    plan.ranks_on_host = 5;
+    std::vector<rank_summary> all = simulated_job(plan).summaries();
+    all[4].rank = 1;
+    for (rank_summary& each : all) {
+        for (rank_collective& one : each.collectives) one.by = collective_match::group;
+    }
+    const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+    ASSERT_THAT(jobs, SizeIs(2));
+    EXPECT_THAT(jobs[0].ranks, SizeIs(4));
+    EXPECT_EQ(jobs[0].rivals, 1U);
+    EXPECT_EQ(jobs[1].rivals, 1U);
+}
+
+// The ranks that begin sooner wait for the last one: of one step that is not evened out.
+TEST(Ranks, AStepThatIsShorterThanTheRanksIsSaidToBe) {
+    job_plan plan;
+    std::vector<rank_summary> all = simulated_job(plan).summaries();
+    const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+    job_answer answer = answer_of(jobs.front());
+    EXPECT_THAT(verdict_of(jobs.front(), answer), ::testing::Not(HasSubstr("when its last rank")));
+    answer.recorded_ns = 1.2 * answer.step_ns;
+    EXPECT_THAT(verdict_of(jobs.front(), answer), HasSubstr("A step of the job is counted from when its last rank"));
+}
+
 // While the others wait for a slow GPU, their hosts launch ahead of it. Without it these are what holds the job up.
 TEST(Ranks, APriceEndsWhereTheHostsHoldTheJobUp) {
     job_plan plan;

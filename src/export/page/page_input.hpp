@@ -81,6 +81,14 @@ struct page_input {
     const job_knowledge::answered_job* ranks() const noexcept {
         return !jobs.empty() && jobs.front().ranks.ranks.size() > 1 ? &jobs.front() : nullptr;
     }
+    // The paths of captures that are left out, since another one is of the same process.
+    std::vector<std::string> copies() const {
+        std::vector<std::string> out;
+        for (const job_knowledge::answered_job& of : jobs) {
+            for (const capture_copy& each : of.ranks.copies) out.push_back(each.path);
+        }
+        return out;
+    }
 };
 
 // Of the subject and answer of the input.

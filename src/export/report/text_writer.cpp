@@ -60,7 +60,7 @@ public:
         all.reserve(documents_.size());
         for (const report_document& document : documents_) all.push_back(&document);
         std::string screen =
-            screen_text(job_screen(all, screen_layout_of(layout_), verdicts(), verdict_capture()), layout_);
+            screen_text(job_screen(all, screen_layout_of(layout_), verdicts(), verdict_capture(), copies()), layout_);
         if (!screen.empty() && layout_.only_screen) return screen;
 
         const table overview = processes_table(processes);
@@ -95,6 +95,9 @@ private:
     std::vector<std::string> verdicts() const { return total_of_ranks<text_list>("verdicts"); }
     // The capture of the rank that the verdict names; "": none.
     std::string verdict_capture() const { return total_of_ranks<std::string>("verdict_capture"); }
+
+    // Captures that are left out, as they are of a process that has another one.
+    std::vector<std::string> copies() const { return total_of_ranks<text_list>("copies"); }
 
     template <typename TValue>
     TValue total_of_ranks(std::string_view wanted) const {

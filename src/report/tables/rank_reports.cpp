@@ -85,10 +85,15 @@ void add_totals(table& to, const std::vector<answered>& jobs) {
         missing.push_back(each.first == each.last ? std::to_string(each.first)
                                                   : fmt::format("{}-{}", each.first, each.last));
     }
+    text_list copies;
+    for (const answered& each : jobs) {
+        for (const capture_copy& copy : each.ranks.copies) copies.push_back(copy.path);
+    }
     to.totals.insert(
         to.totals.end(),
         {{"ranks", job.ranks.ranks.size()},
          {"missing_ranks", std::move(missing)},
+         {"copies", std::move(copies)},
          {"hosts", job.ranks.clocks.hosts.size()},
          {"steps", job.answer.steps},
          {"step_ns", job.answer.step_ns},
@@ -165,6 +170,7 @@ struct rank_of_job {
     const rank_summary& rank;
     const rank_figures& figures;
     const straggler* is;  // null: none
+    bool has_steps;       // of those that all ranks have
     bool has_parts;       // else its steps are those of another rank
 };
 
@@ -177,6 +183,7 @@ report_columns<rank_of_job> rank_columns(const std::vector<answered>& jobs) {
         for (std::size_t part = first_idle_part; part < rank_part_count; ++part) idle_ns += row.figures.parts[part];
         return none_unless(row.has_parts, idle_ns);
     };
+    const auto step = [](const rank_of_job& row) { return none_unless(row.has_steps, row.figures.step_ns); };
     const auto last_share = [](const rank_of_job& row) {
         const rank_figures& figures = row.figures;
         return none_unless(figures.collectives != 0,
@@ -188,7 +195,7 @@ report_columns<rank_of_job> rank_columns(const std::vector<answered>& jobs) {
         {{"local_rank", "", quantity::identity}, [](const auto& row) { return row.rank.local_rank; }},
         {{"host", have_one_host_each(jobs) ? "" : "host", quantity::text, 2},
          [](const auto& row) { return text_or_none(row.rank.host); }},
-        {{"step_ns", "step", quantity::time_ns, 3}, [](const auto& row) { return row.figures.step_ns; }},
+        {{"step_ns", "step", quantity::time_ns, 3}, step},
         {{"excess_ns", "beyond peers", quantity::time_ns},
          [](const auto& row) { return none_unless(row.figures.has_peers, row.figures.excess_ns); }},
         {{"gain_ns", "job's gain", quantity::time_ns},
@@ -214,9 +221,10 @@ table ranks_table(const std::vector<answered>& jobs) {
         const job_ranks& ranks = jobs[j].ranks;
         for (const std::uint32_t r : jobs[j].answer.order) {
             const auto& lent = ranks.of_other_steps;
-            const bool has_parts = std::find(lent.begin(), lent.end(), r) == lent.end();
-            out.rows.push_back(
-                cells_of(columns, {j, ranks.ranks[r], jobs[j].answer.ranks[r], straggler_of(jobs[j], r), has_parts}));
+            const bool has_steps = ranks.steps != 0 && !ranks.ranks[r].steps.empty();
+            const bool has_parts = has_steps && std::find(lent.begin(), lent.end(), r) == lent.end();
+            out.rows.push_back(cells_of(
+                columns, {j, ranks.ranks[r], jobs[j].answer.ranks[r], straggler_of(jobs[j], r), has_steps, has_parts}));
         }
     }
     add_totals(out, jobs);

@@ -209,7 +209,7 @@ std::string member_sentence(const page_input& input) {
     if (verdict.empty()) {
         std::vector<const report_document*> documents;
         for (const report_document& each : *input.job) documents.push_back(&each);
-        verdict = figures_of_job(documents).verdict;
+        verdict = figures_of_job(documents, input.copies()).verdict;
     }
     const captured_process& member = (*input.job)[input.shown_member].capture.process;
     const std::string which = member.rank ? fmt::format("rank {}", *member.rank) : "one process";

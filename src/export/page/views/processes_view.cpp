@@ -102,7 +102,7 @@ page_view make_processes_view(const page_input& input) {
         shown.rows.push_back(std::move(cells));
     }
     page_table recorded = std::exchange(shown, {});
-    job_figures figures = figures_of_job(documents);
+    job_figures figures = figures_of_job(documents, input.copies());
     // All ranks together know better than each by itself how they differ: the view of ranks has that.
     if (input.ranks() != nullptr) {
         figures.verdict.clear();

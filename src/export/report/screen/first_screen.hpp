@@ -18,10 +18,11 @@ std::vector<std::string> first_screen(const report_document& document, const scr
 // The screen of a job: a row for each of its processes with GPU work (if none has any, for each with steps), and how
 // they differ. None if fewer than two documents have a first screen. `verdicts`: of the report `ranks`, one for each
 // job, ready for a terminal; none: that was not made. `verdict_capture`: the path of the rank's that the first one
-// names.
+// names. `copies`: paths of captures that are left out, since another one is of the same process.
 std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout,
                                     const std::vector<std::string>& verdicts = {},
-                                    const std::string& verdict_capture = {});
+                                    const std::string& verdict_capture = {},
+                                    const std::vector<std::string>& copies = {});
 
 // The same for a page: what the screen says of the job in sentences, and its table.
 struct job_figures {
@@ -34,12 +35,13 @@ struct job_figures {
     std::vector<std::string> sentences{};  // without a full stop
     std::string verdict{};                 // for which rank the others wait; "": for none
     std::vector<std::string> titles{};     // of the parts
-    std::vector<row> rows{};               // in the order of the screen
+    std::vector<row> rows{};               // in the order of the screen: those with steps, if any has
     row mean{};
     bool is_of_several = false;  // programs: the mean says nothing
 };
 // Refers to the documents. Without rows if there is no screen of the job.
-job_figures figures_of_job(const std::vector<const report_document*>& documents);
+job_figures figures_of_job(const std::vector<const report_document*>& documents,
+                           const std::vector<std::string>& copies = {});
 
 // Pieces of both.
 // The answer of the document; null: it has none.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -85,9 +86,21 @@ constexpr std::size_t most_jobs = 4;  // of which the screen has a line each
 class job {
 public:
     job(const std::vector<const report_document*>& documents, const screen_layout& layout,
-        const std::vector<std::string>& held_up = {}, std::string verdict_capture = {})
+        const std::vector<std::string>& copies, const std::vector<std::string>& held_up = {},
+        std::string verdict_capture = {})
         : all_(documents), layout_(layout), held_up_(held_up), verdict_capture_(std::move(verdict_capture)) {
+        const auto is_copy = [&](const report_document* each) {
+            return std::find(copies.begin(), copies.end(), each->capture.path) != copies.end();
+        };
+        // Captures of one process alone have a row each, by file.
+        const bool leaves_copies_out = std::count_if(documents.begin(), documents.end(), [&](const auto* each) {
+                                           return has_first_screen(*each) && !is_copy(each);
+                                       }) > 1;
         for (const report_document* const each : documents) {
+            if (leaves_copies_out && is_copy(each)) {
+                copies_.push_back(each);
+                continue;
+            }
             if (!has_first_screen(*each)) continue;
             member one = member_of(*each);
             (one.answer->where->devices != 0 ? members_ : without_gpu_).push_back(one);
@@ -118,6 +131,8 @@ public:
         }
         is_named_by_file_ = is_of_several_ || processes.size() < members_.size() || ranks.size() < with_rank;
         has_hosts_ = hosts.size() > 1;
+        has_ranks_ = with_rank == members_.size();
+        set_those_without_steps_apart();
         for (const member& each : members_) {
             mean_.step_ns += each.step_ns / static_cast<double>(members_.size());
             for (std::size_t i = 0; i < titles.size(); ++i) {
@@ -127,11 +142,12 @@ public:
         unit_ = screen_unit::for_step(mean_.step_ns);
         if (members_.empty()) return;
         for (member& each : members_) each.print_in(unit_, has_gpu());
+        for (member& each : without_steps_) each.print_in(unit_, has_gpu());
         mean_.print_in(unit_, has_gpu());
         order();
     }
 
-    bool has_members() const noexcept { return members_.size() > 1; }
+    bool has_members() const noexcept { return shown_count() > 1; }
 
     job_figures figures() const {
         job_figures out{.unit = std::string(unit_.name), .verdict = verdict(), .is_of_several = is_of_several_};
@@ -146,10 +162,14 @@ public:
             }
             out.sentences.push_back("The GPUs are " + gpus);
         }
+        if (!without_steps_.empty()) {
+            out.sentences.push_back(fmt::format("Without steps, and not in these means: {}", names(without_steps_)));
+        }
+        if (!copies_.empty()) out.sentences.push_back(copies_line());
         if (!is_of_several_) {
-            const std::string who = has_ranks() ? "ranks" : "processes";
-            const bool names_one = !is_alike() && communicates();
-            out.sentences.push_back((names_one ? "Of the " + who + ", " : "The " + who + " ") + ranks());
+            const std::string all = has_ranks() ? "ranks" : "processes";
+            const bool names_one = !is_alike() && communicating() > 1;
+            out.sentences.push_back((names_one ? "Of the " + all + ", " : "The " + all + " ") + ranks());
         }
         std::vector<std::size_t> columns;
         for (std::size_t i = 0; i < titles.size(); ++i) {
@@ -193,6 +213,7 @@ private:
     std::vector<std::string> lines(std::size_t members, std::size_t most_gains, bool has_blanks) const {
         std::vector<std::string> out{prof_line()};
         for (std::string& line : warning_lines()) out.push_back(std::move(line));
+        if (!copies_.empty()) out.push_back(copies_line());
         out.push_back(step_line());
         if (has_gpu() && !is_of_several_) out.push_back(gpu_line());
         if (!is_of_several_) out.push_back(ranks_line());
@@ -214,10 +235,45 @@ private:
         });
     }
 
+    // How many have collectives, by which they can be compared: they stand first.
+    std::size_t communicating() const {
+        if (!communicates()) return 0;
+        return static_cast<std::size_t>(std::count_if(members_.begin(), members_.end(), has_communication));
+    }
+    static bool has_communication(const member& of) { return of.parts[communication_part] > 0; }
+
+    // Those without steps have nothing that could be compared with a step of the others.
+    void set_those_without_steps_apart() {
+        const auto has_steps = [](const member& each) { return each.answer->where->has_steps; };
+        if (std::none_of(members_.begin(), members_.end(), has_steps)) return;
+        const auto apart = std::stable_partition(members_.begin(), members_.end(), has_steps);
+        without_steps_.assign(std::make_move_iterator(apart), std::make_move_iterator(members_.end()));
+        members_.erase(apart, members_.end());
+    }
+    std::size_t shown_count() const noexcept { return members_.size() + without_steps_.size(); }
+
+    // "rank 0, rank 3 and 2 more".
+    std::string names(const std::vector<member>& of) const {
+        std::string out;
+        for (std::size_t i = 0; i < of.size() && i < most_named; ++i) {
+            out += (i == 0 ? "" : ", ") + of[i].label(has_hosts_, is_named_by_file_);
+        }
+        if (of.size() > most_named) out += fmt::format(" and {} more", of.size() - most_named);
+        return out;
+    }
+
+    std::string copies_line() const {
+        const std::string file =
+            terminal_safe(std::filesystem::path(copies_.front()->capture.path).filename().string());
+        if (copies_.size() == 1) return fmt::format("left out: {}, a second capture of one process", file);
+        return fmt::format("left out: {} and {} more, second captures of processes", file, copies_.size() - 1);
+    }
+
     // The one for which the others wait communicates least; without communication by rank.
     void order() {
         const bool by_communication = communicates();
         std::stable_sort(members_.begin(), members_.end(), [&](const member& a, const member& b) {
+            if (has_communication(a) != has_communication(b)) return has_communication(a);
             if (by_communication) return a.parts[communication_part] < b.parts[communication_part];
             return a.document->capture.process.rank < b.document->capture.process.rank;
         });
@@ -226,12 +282,14 @@ private:
     std::string prof_line() const {
         std::map<std::string, std::size_t> gpus;
         std::set<std::string> hosts;
-        for (const member& each : members_) {
-            hosts.insert(each.document->capture.process.host);
-            const std::vector<std::string>& names = each.document->capture.process.used_gpus;
-            gpus[names.empty() || names.front().empty() ? "GPU" : names.front()] += each.answer->where->devices;
+        for (const std::vector<member>* const some : {&members_, &without_steps_}) {
+            for (const member& each : *some) {
+                hosts.insert(each.document->capture.process.host);
+                const std::vector<std::string>& names = each.document->capture.process.used_gpus;
+                gpus[names.empty() || names.front().empty() ? "GPU" : names.front()] += each.answer->where->devices;
+            }
         }
-        std::string right_text = fmt::format("{} {}", members_.size(),
+        std::string right_text = fmt::format("{} {}", shown_count(),
                                              is_of_several_ ? "programs"
                                              : has_ranks()  ? "ranks"
                                                             : "processes");
@@ -243,13 +301,14 @@ private:
         }
         std::string what = short_command(members_.front().document->capture);
         if (is_of_several_) what += " and others";
-        const std::size_t workers = all_.size() - members_.size();
+        const std::size_t workers = all_.size() - shown_count() - copies_.size();
         if (workers != 0) what += fmt::format(", and {} worker{}", workers, workers == 1 ? "" : "s");
         return head_line(std::move(what), right_text, layout_.width);
     }
-    bool has_ranks() const noexcept {
-        return std::all_of(members_.begin(), members_.end(),
-                           [](const member& each) { return each.document->capture.process.rank.has_value(); });
+    bool has_ranks() const noexcept { return has_ranks_; }
+    std::string who(std::size_t count) const {
+        if (has_ranks()) return count == 1 ? "rank" : "ranks";
+        return count == 1 ? "process" : "processes";
     }
 
     std::vector<std::string> warning_lines() const {
@@ -296,11 +355,12 @@ private:
                                       : fmt::format("{} to {}", with_thousands(fewest), with_thousands(most));
         constexpr std::size_t narrow = 72;
         if (layout_.width < narrow) {
-            return fmt::format("Step  {}, mean of {} each ({} to {})", text_with_unit(mean_.step_ns), count,
-                               text(static_cast<double>(least_ns)), text(static_cast<double>(longest_ns)));
+            return fmt::format("Step  {}, mean of {} {} ({} to {})", text_with_unit(mean_.step_ns), count,
+                               members_.size() == 1 ? "of one" : "each", text(static_cast<double>(least_ns)),
+                               text(static_cast<double>(longest_ns)));
         }
         return fmt::format("Step  {}, mean of {} on each of {} {} ({} to {})", text_with_unit(mean_.step_ns), count,
-                           members_.size(), has_ranks() ? "ranks" : "processes", text(static_cast<double>(least_ns)),
+                           members_.size(), who(members_.size()), text(static_cast<double>(least_ns)),
                            text(static_cast<double>(longest_ns)));
     }
 
@@ -329,18 +389,17 @@ private:
 
     // "Ranks 0, 1 and 3 wait for rank 2": where it communicates clearly less than each of the others.
     std::string verdict() const {
-        if (is_of_several_ || is_named_by_file_ || !has_ranks() || !communicates() || is_alike()) return {};
+        const std::size_t count = communicating();
+        if (is_of_several_ || is_named_by_file_ || !has_ranks() || count < 2 || is_alike()) return {};
         const double more_ns = members_[1].parts[communication_part] - members_[0].parts[communication_part];
         if (more_ns < alike_means * mean_.step_ns) return {};
         const std::string first = fmt::format("rank {}", *members_.front().document->capture.process.rank);
-        if (members_.size() == 2) {
-            return fmt::format("Rank {} waits for {}", *members_.back().document->capture.process.rank, first);
+        if (count == 2) {
+            return fmt::format("Rank {} waits for {}", *members_[1].document->capture.process.rank, first);
         }
-        if (members_.size() > most_members) {
-            return fmt::format("The other {} ranks wait for {}", members_.size() - 1, first);
-        }
+        if (count > most_members) return fmt::format("The other {} ranks wait for {}", count - 1, first);
         std::vector<std::int64_t> others;
-        for (std::size_t i = 1; i < members_.size(); ++i) {
+        for (std::size_t i = 1; i < count; ++i) {
             others.push_back(*members_[i].document->capture.process.rank);
         }
         std::sort(others.begin(), others.end());
@@ -394,15 +453,24 @@ private:
 
     std::string ranks() const {
         const auto [least, most] = means();
+        if (members_.size() == 1) return fmt::format("cannot be compared: only {} has steps", names(members_));
         if (is_alike())
             return fmt::format("have steps that are alike: means from {} to {}", text(least), text_with_unit(most));
         if (!communicates()) return fmt::format("differ: means from {} to {}", text(least), text_with_unit(most));
+        const std::size_t count = communicating();
+        if (count == 1) {
+            return fmt::format("differ: means from {} to {}; only {} communicates", text(least), text_with_unit(most),
+                               members_.front().label(has_hosts_, is_named_by_file_));
+        }
         const std::string least_other = unit_.text(members_[1].cells[communication_part]);
-        const std::string most_other = unit_.text(members_.back().cells[communication_part]);
-        return fmt::format(
+        const std::string most_other = unit_.text(members_[count - 1].cells[communication_part]);
+        std::string out = fmt::format(
             "{} waits least: {} of communication, the {} {}", members_.front().label(has_hosts_, is_named_by_file_),
-            unit_.with_unit(members_.front().cells[communication_part]), members_.size() == 2 ? "other" : "others",
+            unit_.with_unit(members_.front().cells[communication_part]), count == 2 ? "other" : "others",
             least_other == most_other ? least_other : least_other + " to " + most_other);
+        if (count < members_.size())
+            out += "; without any: " + names({members_.begin() + static_cast<std::ptrdiff_t>(count), members_.end()});
+        return out;
     }
 
     std::vector<std::string> table_lines(std::size_t most) const {
@@ -424,8 +492,13 @@ private:
             rows.emplace_back(fmt::format("mean of {} others", members_.size() - named), others);
         }
         if (!is_of_several_)
-            rows.emplace_back(fmt::format("mean of {} {}", members_.size(), has_ranks() ? "ranks" : "processes"),
-                              mean_);
+            rows.emplace_back(fmt::format("mean of {} {}", members_.size(), who(members_.size())), mean_);
+        const std::size_t with_steps = rows.size();
+        const std::size_t most_apart =
+            without_steps_.size() <= most ? without_steps_.size() : std::min(most, most_named);
+        for (std::size_t i = 0; i < most_apart; ++i) {
+            rows.emplace_back(without_steps_[i].label(has_hosts_, is_named_by_file_), without_steps_[i]);
+        }
 
         std::vector<std::size_t> columns;
         for (std::size_t i = 0; i < titles.size(); ++i) {
@@ -451,12 +524,17 @@ private:
             head += right_aligned(titles[part], std::max(number, titles[part].size() + 2));
         }
         out.push_back(std::move(head));
-        for (const auto& [name, of] : rows) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const auto& [name, of] = rows[i];
+            if (i == with_steps) out.push_back(fmt::format("without steps, {} in all", unit_.name));
             std::string line = padded(name) + right_aligned(unit_.text(of.whole), number);
             for (const std::size_t part : columns) {
                 line += right_aligned(unit_.text(of.cells[part]), std::max(number, titles[part].size() + 2));
             }
             out.push_back(std::move(line));
+        }
+        if (most_apart < without_steps_.size()) {
+            out.push_back(fmt::format("{} more without steps", without_steps_.size() - most_apart));
         }
         return out;
     }
@@ -494,7 +572,7 @@ private:
             const change& of = changes[i];
             const bool is_same = text(of.least_ns) == text(of.gain->gain_ns);
             const std::string who = of.ranks == 1 ? of.who
-                                    : of.ranks == members_.size() && !is_of_several_
+                                    : of.ranks == shown_count() && !is_of_several_
                                         ? is_same ? "all" : fmt::format("all, most {}", of.who)
                                         : fmt::format("{} and {} more", of.who, of.ranks - 1);
             out.push_back(fmt::format(
@@ -525,30 +603,35 @@ private:
     std::string verdict_capture_;  // of the rank that the verdict names; "": none
     std::vector<member> members_;
     std::vector<member> without_gpu_;
+    std::vector<member> without_steps_;  // where others have some: they are in no mean
+    std::vector<const report_document*> copies_;
     member mean_;
     screen_unit unit_{};
     bool is_of_several_ = false;     // programs
     bool is_named_by_file_ = false;  // several programs, or copies of one capture
     bool has_hosts_ = false;
+    bool has_ranks_ = false;
 };
 
 }  // namespace
 
 std::vector<std::string> job_screen(const std::vector<const report_document*>& documents, const screen_layout& layout,
-                                    const std::vector<std::string>& verdicts, const std::string& verdict_capture) {
+                                    const std::vector<std::string>& verdicts, const std::string& verdict_capture,
+                                    const std::vector<std::string>& copies) {
     const auto shown = std::count_if(documents.begin(), documents.end(),
                                      [](const report_document* each) { return has_first_screen(*each); });
     if (shown < 2) return {};
-    const job made(documents, layout, verdicts, verdict_capture);
+    const job made(documents, layout, copies, verdicts, verdict_capture);
     return made.has_members() ? made.lines() : std::vector<std::string>();
 }
 
-job_figures figures_of_job(const std::vector<const report_document*>& documents) {
+job_figures figures_of_job(const std::vector<const report_document*>& documents,
+                           const std::vector<std::string>& copies) {
     const auto shown = std::count_if(documents.begin(), documents.end(),
                                      [](const report_document* each) { return has_first_screen(*each); });
     if (shown < 2) return {};
     const screen_layout layout{.width = 200};
-    const job made(documents, layout);
+    const job made(documents, layout, copies);
     return made.has_members() ? made.figures() : job_figures();
 }
 
