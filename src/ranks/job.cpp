@@ -33,8 +33,8 @@ bool overlap(const rank_summary& a, const rank_summary& b) {
     return begin_of(a) < end_of(b) && begin_of(b) < end_of(a);
 }
 
-// Whether the second is a capture of the rank that the first one has. Where it is not known when the process was created,
-// another one may have its number and its rank: then the windows are the same to the nanosecond.
+// Whether the second is a capture of the rank that the first one has. Where it is not known when the process was
+// created, another one may have its number and its rank: then the windows are the same to the nanosecond.
 bool is_copy(const rank_summary& of, const rank_summary& is) {
     if (!of.rank || of.program != is.program || !overlap(of, is)) return false;
     if (!of.host.empty() && !of.start.empty()) return true;

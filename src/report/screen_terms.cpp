@@ -62,7 +62,7 @@ constexpr screen_term terms[] = {
      "Which rank, host or network holds the job up, and by how much each step would be shorter if it were as fast as "
      "its peers: all ranks are replayed together. Or that none does, and how small a one would have been seen."},
     {"processes", "Processes of one job that have no rank."},
-    {"programs", "Captures of different programs: each has a row, and nothing is added."},
+    {"programs", "Captures of different programs: each has a row of its own, and there is no sum and no mean."},
     {"unpinned memory",
      "Memory of the program that is not page-locked. The CPU copies from it piece by piece; with pin_memory=True "
      "PyTorch's loader uses page-locked memory."},

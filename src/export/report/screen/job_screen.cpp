@@ -312,18 +312,21 @@ private:
     }
 
     std::vector<std::string> warning_lines() const {
-        std::map<std::string, std::size_t> counts;
+        std::map<std::string, std::vector<const report_document*>> warned;
         for (const report_document* const each : all_) {
-            for (const std::string& warning : each->capture.warnings) ++counts[warning];
+            for (const std::string& warning : each->capture.warnings) warned[warning].push_back(each);
         }
         std::vector<std::string> out;
-        for (const auto& [warning, count] : counts) {
+        for (const auto& [warning, of] : warned) {
             if (out.size() == 2) {
-                out.push_back(fmt::format("{} more warnings: prof report --full", counts.size() - 2));
+                out.push_back(fmt::format("{} more warnings: prof report --full", warned.size() - 2));
                 break;
             }
-            out.push_back(fmt::format("warning: {}{}", terminal_safe(warning),
-                                      count == 1 ? "" : fmt::format(" (in {} processes)", count)));
+            member one;
+            one.document = of.front();
+            const std::string who =
+                of.size() > 1 ? fmt::format("{} processes", of.size()) : one.label(has_hosts_, is_named_by_file_);
+            out.push_back(fmt::format("warning: {}: {}", who, terminal_safe(warning)));
         }
         return out;
     }
@@ -347,7 +350,7 @@ private:
         if (!has_steps)
             return "Step  not found in all processes: --step-range NAME names one; the table is of all time";
         if (is_of_several_) {
-            return fmt::format("Step  {} to {}: the means of {} programs, which have a row each", text(least_mean()),
+            return fmt::format("Step  {} to {}: the means of {} programs", text(least_mean()),
                                text_with_unit(longest_mean()), members_.size());
         }
         const std::string count = fewest == most
@@ -475,11 +478,13 @@ private:
 
     std::vector<std::string> table_lines(std::size_t most) const {
         std::vector<std::pair<std::string, member>> rows;
-        const std::size_t named = members_.size() <= most ? members_.size() : std::min(most, most_named);
+        // What unlike programs take has no mean.
+        const std::size_t fewer = is_of_several_ ? most - std::min<std::size_t>(most, 1) : std::min(most, most_named);
+        const std::size_t named = members_.size() <= most ? members_.size() : fewer;
         for (std::size_t i = 0; i < named; ++i) {
             rows.emplace_back(members_[i].label(has_hosts_, is_named_by_file_), members_[i]);
         }
-        if (named < members_.size()) {
+        if (named < members_.size() && !is_of_several_) {
             member others;
             const auto count = static_cast<double>(members_.size() - named);
             for (std::size_t i = named; i < members_.size(); ++i) {
@@ -524,8 +529,14 @@ private:
             head += right_aligned(titles[part], std::max(number, titles[part].size() + 2));
         }
         out.push_back(std::move(head));
+        const auto add_more_programs = [&] {
+            if (is_of_several_ && named < members_.size()) {
+                out.push_back(fmt::format("{} more: prof report --report processes", members_.size() - named));
+            }
+        };
         for (std::size_t i = 0; i < rows.size(); ++i) {
             const auto& [name, of] = rows[i];
+            if (i == with_steps) add_more_programs();
             if (i == with_steps) out.push_back(fmt::format("without steps, {} in all", unit_.name));
             std::string line = padded(name) + right_aligned(unit_.text(of.whole), number);
             for (const std::size_t part : columns) {
@@ -533,6 +544,7 @@ private:
             }
             out.push_back(std::move(line));
         }
+        if (with_steps == rows.size()) add_more_programs();
         if (most_apart < without_steps_.size()) {
             out.push_back(fmt::format("{} more without steps", without_steps_.size() - most_apart));
         }
@@ -585,12 +597,22 @@ private:
         return out;
     }
 
+    // Of a job the rank that the verdict names, of several programs the one that could gain most.
     std::string next_line() const {
         auto of = std::find_if(members_.begin(), members_.end(),
                                [&](const member& each) { return each.document->capture.path == verdict_capture_; });
+        if (of == members_.end() && is_of_several_) {
+            of = std::max_element(members_.begin(), members_.end(), [](const member& a, const member& b) {
+                const auto gain = [](const member& each) {
+                    return each.answer->gains ? each.answer->gains->together_ns : 0;
+                };
+                return gain(a) < gain(b);
+            });
+        }
         if (of == members_.end()) of = members_.begin();
         const answer_block& answer = *of->answer;
         if (!answer.place || answer.place->empty()) return {};
+        if (is_named_by_file_) return "next: prof report" + *answer.place;
         return fmt::format("next: prof report{} ({})", *answer.place, of->label(false, is_named_by_file_));
     }
 
