@@ -33,8 +33,8 @@ bool overlap(const rank_summary& a, const rank_summary& b) {
     return begin_of(a) < end_of(b) && begin_of(b) < end_of(a);
 }
 
-// Whether the second is a capture of the rank that the first one has. Where it is not known when the process was created,
-// another one may have its number and its rank: then the windows are the same to the nanosecond.
+// Whether the second is a capture of the rank that the first one has. Where it is not known when the process was
+// created, another one may have its number and its rank: then the windows are the same to the nanosecond.
 bool is_copy(const rank_summary& of, const rank_summary& is) {
     if (!of.rank || of.program != is.program || !overlap(of, is)) return false;
     if (!of.host.empty() && !of.start.empty()) return true;
@@ -865,7 +865,7 @@ std::string_view to_string(collective_function function) noexcept {
 
 std::string job_ranks::name_of(std::uint32_t rank) const {
     if (ranks[rank].rank) return fmt::format("rank {}", *ranks[rank].rank);
-    return std::filesystem::path(ranks[rank].path).filename().string();
+    return "capture " + std::filesystem::path(ranks[rank].path).filename().string();
 }
 
 std::string job_ranks::communicator_name(std::uint32_t rank, std::uint32_t communicator) const {
