@@ -356,7 +356,7 @@ table collectives_table(const std::vector<answered>& jobs) {
     }
     if (!lack_none(jobs)) {
         out.notes.push_back(
-            "Where lacks ranks is yes, some ranks were not captured: the transfer is at most that long, as part of it "
+            "where lacks ranks is yes, some ranks were not captured: the transfer is at most that long, as part of it "
             "may be waiting for them, and another rank may have been the last");
     }
     out.legend = {{"transfer",
