@@ -171,6 +171,11 @@ std::vector<std::string> job_trace::remarks() const {
         out.push_back(fmt::format("of {} rank{} that --ranks names there is no capture with GPU work", absent_,
                                   absent_ == 1 ? "" : "s"));
     }
+    if (const std::size_t copies = job_.copies.size(); copies != 0) {
+        out.push_back(copies == 1 ? terminal_safe(job_.copies.front().path) +
+                                        " is a second capture of one process, and is not in the trace"
+                                  : fmt::format("{} second captures of processes are not in the trace", copies));
+    }
     if (!without_gpu_.empty()) {
         out.push_back(
             fmt::format("{}{} no GPU work, and {} not in the trace of the job: prof export FILE",

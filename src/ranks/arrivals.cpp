@@ -33,6 +33,17 @@ collective_arrivals arrivals_of(const job_ranks& job, const matched_collective& 
     return out;
 }
 
+collective_waits waits_in(const job_ranks& job, const matched_collective& matched) {
+    collective_waits out{.clock_error_ns = clock_error_of(job, matched)};
+    out.arrivals = arrivals_of(job, matched, out.clock_error_ns);
+    for (const collective_member& each : job.members_of(matched)) {
+        const rank_collective& is = job.at(each);
+        const std::int64_t until_last_ns = out.arrivals.last_ns - job.aligned(each.rank, is.begin_ns);
+        out.wait_ns.push_back(job.step_of(each) ? wait_of(is, until_last_ns) : 0);
+    }
+    return out;
+}
+
 std::int64_t wait_of(const rank_collective& collective, std::int64_t until_last_ns) noexcept {
     return std::min(std::max<std::int64_t>(until_last_ns, 0), collective.exposed_ns);
 }

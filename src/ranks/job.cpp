@@ -865,7 +865,7 @@ std::string_view to_string(collective_function function) noexcept {
 
 std::string job_ranks::name_of(std::uint32_t rank) const {
     if (ranks[rank].rank) return fmt::format("rank {}", *ranks[rank].rank);
-    return std::filesystem::path(ranks[rank].path).filename().string();
+    return "capture " + std::filesystem::path(ranks[rank].path).filename().string();
 }
 
 std::string job_ranks::communicator_name(std::uint32_t rank, std::uint32_t communicator) const {

@@ -97,7 +97,7 @@ struct job_ranks {
     }
     // On the clock of the first host.
     std::int64_t aligned(std::uint32_t rank, std::int64_t at_ns) const { return clocks.aligned(rank, at_ns); }
-    // "rank 3", or the file's name where the rank is not known.
+    // "rank 3", or "capture a.json" where the rank is not known.
     std::string name_of(std::uint32_t rank) const;
     // Of a communicator of that rank: its name, or the number that its ranks have in common.
     std::string communicator_name(std::uint32_t rank, std::uint32_t communicator) const;

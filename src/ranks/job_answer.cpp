@@ -33,6 +33,7 @@ constexpr std::size_t most_of_verdict = 4;               // sentences
 constexpr double gap_share = 0.4;            // of all ranks' difference lies between a slow group and the others
 constexpr double most_bound_share = 0.5;     // of a step: a larger bound of a verdict says nothing
 constexpr std::size_t most_pieces = 4;       // of a list of numbers
+constexpr std::size_t most_told_apart = 3;   // causes of a group's ranks
 constexpr double chance = 1e-3;              // that noise alone is taken for a straggler in a job
 constexpr double host_share = 0.75;          // of its ranks are slow
 constexpr double one_stretch_share = 0.6;    // of the excess lies in one stretch
@@ -50,6 +51,9 @@ std::string time_text(double ns) {
     if (std::abs(ns) < 1e10) return fmt::format("{:.2f} ms", ns / 1e6);
     return fmt::format("{:.2f} s", ns / 1e9);
 }
+
+// Of several steps.
+std::string total_text(double ns) { return ns < 1e9 ? time_text(ns) : fmt::format("{:.2f} s", ns / 1e9); }
 
 // A part of a step in the step's unit, unless that hides it.
 std::string part_text(double ns, double step_ns) {
@@ -152,6 +156,14 @@ private:
                 }
             }
         }
+        std::int64_t first_ns = INT64_MAX, last_ns = INT64_MIN;
+        for (std::uint32_t r = 0; r < job_.ranks.size() && job_.steps != 0; ++r) {
+            if (job_.ranks[r].steps.empty()) continue;
+            const std::int64_t at_ns = job_.aligned(r, job_.ranks[r].steps[job_.first_step[r]].from_ns);
+            first_ns = std::min(first_ns, at_ns);
+            last_ns = std::max(last_ns, at_ns);
+        }
+        if (first_ns < last_ns) out_.begin_skew_ns = static_cast<double>(last_ns - first_ns);
         for (const rank_figures& each : out_.ranks) out_.recorded_ns = std::max(out_.recorded_ns, each.step_ns);
     }
 
@@ -165,8 +177,13 @@ private:
         std::map<std::tuple<std::uint64_t, collective_function, std::uint64_t>, sums> all;
         for (std::size_t m = 0; m < job_.matched.size(); ++m) {
             const matched_collective& of = job_.matched[m];
-            if (of.count < 2 || !of.is_whole) continue;
+            if (of.count < 2) continue;
             const std::span<const collective_member> members = job_.members_of(of);
+            const collective_waits waits = waits_in(job_, of);
+            for (std::size_t i = 0; i < members.size(); ++i) {
+                out_.ranks[members[i].rank].wait_ns += static_cast<double>(waits.wait_ns[i]) / job_.steps;
+            }
+            if (!of.is_whole) continue;
             if (std::none_of(members.begin(), members.end(),
                              [&](const auto& each) { return job_.step_of(each).has_value(); })) {
                 ++out_.outside_steps;
@@ -185,8 +202,7 @@ private:
             }
             ++to.is.count;
             to.is.lacks_ranks = to.is.lacks_ranks || of.lacks_arrivals;
-            const double error_ns = clock_error_of(job_, of);
-            to.is.clock_error_ns = std::max(to.is.clock_error_ns, error_ns);
+            to.is.clock_error_ns = std::max(to.is.clock_error_ns, waits.clock_error_ns);
             std::int64_t call_first = INT64_MAX, call_last = INT64_MIN;
             for (const collective_member& member : members) {
                 const std::int64_t called = job_.aligned(member.rank, job_.at(member).enqueued_ns);
@@ -194,18 +210,13 @@ private:
                 call_last = std::max(call_last, called);
                 ++out_.ranks[member.rank].collectives;
             }
-            const collective_arrivals arrivals = arrivals_of(job_, of, error_ns);
+            const collective_arrivals& arrivals = waits.arrivals;
             if (arrivals.last_rank) {
                 ++out_.ranks[*arrivals.last_rank].last;
                 ++to.last[*arrivals.last_rank];
             }
             for (const collective_member& member : members) {
                 const rank_collective& is = job_.at(member);
-                if (job_.step_of(member)) {
-                    const std::int64_t waits_ns =
-                        wait_of(is, arrivals.last_ns - job_.aligned(member.rank, is.begin_ns));
-                    out_.ranks[member.rank].wait_ns += static_cast<double>(waits_ns) / job_.steps;
-                }
                 to.exposed += static_cast<double>(is.exposed_ns);
                 to.hidden += static_cast<double>(is.end_ns - is.begin_ns - is.exposed_ns);
             }
@@ -281,7 +292,15 @@ private:
         price_ranks();
         price_network();
         keep_stragglers();
-        if (out_.stragglers.empty() && std::isinf(usual_bound_ns_)) {
+        const bool has_bound = !std::isinf(usual_bound_ns_) && out_.least_ns <= most_bound_share * out_.step_ns;
+        if (out_.stragglers.empty() && !has_bound && !have_steps()) {
+            out_.no_verdict = fmt::format(
+                "no rank has steps, and of {} it is not known what differs by chance: --step-range NAME names the "
+                "range "
+                "that is one",
+                job_.steps == 1 ? "a recording of " + part_text(out_.step_ns, out_.step_ns) + " as a whole"
+                                : fmt::format("{} recordings", job_.steps));
+        } else if (out_.stragglers.empty() && std::isinf(usual_bound_ns_)) {
             out_.no_verdict = "one step on so few ranks does not show what chance does";
         } else if (out_.stragglers.empty() && out_.least_ns > most_bound_share * out_.step_ns) {
             out_.no_verdict =
@@ -731,12 +750,24 @@ private:
         if (ranks.size() == 1) return job_.name_of(*ranks.begin());
         std::vector<std::int64_t> numbers;
         for (const std::uint32_t r : ranks) {
-            if (!job_.ranks[r].rank) {
-                return fmt::format("{} and {} more", job_.name_of(*ranks.begin()), ranks.size() - 1);
-            }
+            if (!job_.ranks[r].rank) return list_of_names(ranks);
             numbers.push_back(*job_.ranks[r].rank);
         }
         return "ranks " + list_of_numbers(numbers);
+    }
+
+    // "capture a.json and capture b.json", where not all ranks have a number.
+    std::string list_of_names(const std::set<std::uint32_t>& ranks) const {
+        std::vector<std::string> pieces;
+        for (const std::uint32_t r : ranks) {
+            if (pieces.size() < most_pieces) pieces.push_back(job_.name_of(r));
+        }
+        if (pieces.size() < ranks.size()) pieces.push_back(fmt::format("{} more", ranks.size() - pieces.size()));
+        std::string out;
+        for (std::size_t i = 0; i < pieces.size(); ++i) {
+            out += (i == 0 ? "" : i + 1 == pieces.size() ? " and " : ", ") + pieces[i];
+        }
+        return out;
     }
 
     // A finding gains more than its error, and than a hundredth of a step. One that another explains is left out: a
@@ -764,25 +795,51 @@ private:
         out_.least_ns = std::max(least_ns_, usual_bound_ns_) + (std::isnan(error_ns) ? 0 : error_ns);
     }
 
+    // Else each recording as a whole is taken for a step.
+    bool have_steps() const {
+        return std::any_of(job_.ranks.begin(), job_.ranks.end(),
+                           [](const rank_summary& each) { return each.has_steps; });
+    }
+
     bool has_own_steps(std::uint32_t rank) const {
         const auto& lent = job_.of_other_steps;
         return std::find(lent.begin(), lent.end(), rank) == lent.end();
     }
 
-    // Why: the part of its step that exceeds its peers' most, and where.
+    // What a rank of a straggler exceeds its peers in.
+    struct rank_cause {
+        std::string cause{};
+        std::string place{};
+        std::string where{};
+        std::string finding{};
+        std::string line{};
+    };
+
+    // Why: the part of its step that exceeds its peers' most, and where. Of several ranks each has its own cause.
     void explain(straggler& of, const slow_steps_of& slow) const {
-        const std::set<std::uint32_t> among(of.ranks.begin(), of.ranks.end());
-        const std::uint32_t own = of.ranks.front();
-        std::set<std::uint32_t> peers;
+        std::set<std::uint32_t> among;
+        for (const std::uint32_t r : of.ranks) {
+            if (has_own_steps(r)) among.insert(r);
+        }
+        if (among.empty()) {
+            of.cause = "not known, since its capture has no steps";
+            return;
+        }
         std::uint32_t some_step = 0;
         while (some_step + 1 < job_.steps && !slow.in[some_step]) ++some_step;
+        std::map<std::uint64_t, std::set<std::uint32_t>> peers_by_shape;
         for (std::uint32_t r = 0; r < job_.ranks.size(); ++r) {
-            const bool is_peer = !among.contains(r) && out_.ranks[r].has_peers && has_own_steps(r) &&
-                                 work_->shape(r, some_step) == work_->shape(own, some_step);
-            if (is_peer) peers.insert(r);
+            const bool is_of_it = std::find(of.ranks.begin(), of.ranks.end(), r) != of.ranks.end();
+            if (is_of_it || !out_.ranks[r].has_peers || !has_own_steps(r)) continue;
+            peers_by_shape[work_->shape(r, some_step)].insert(r);
         }
-        if (!has_own_steps(own)) of.cause = "not known, since its capture has no steps";
-        if (peers.empty() || !has_own_steps(own)) return;
+        const std::set<std::uint32_t> none;
+        const auto peers_of = [&](std::uint32_t r) -> const std::set<std::uint32_t>& {
+            const auto found = peers_by_shape.find(work_->shape(r, some_step));
+            return found == peers_by_shape.end() ? none : found->second;
+        };
+        const std::set<std::uint32_t>& peers = peers_of(*among.begin());
+        if (peers.empty()) return;
         // Means of the slow steps.
         struct mean_step {
             std::array<double, rank_part_count> parts{};
@@ -832,21 +889,88 @@ private:
         };
         const mean_step is = median_step(among);
         const mean_step usual = median_step(peers);
-        double most = 0;
-        for (std::size_t part = 0; part < rank_part_count; ++part) {
-            if (is.parts[part] - usual.parts[part] > most) {
-                most = is.parts[part] - usual.parts[part];
-                of.part = part;
+        const auto part_beyond = [](const mean_step& one, const mean_step& other) {
+            std::size_t out = 0;
+            double most = 0;
+            for (std::size_t part = 0; part < rank_part_count; ++part) {
+                if (one.parts[part] - other.parts[part] <= most) continue;
+                most = one.parts[part] - other.parts[part];
+                out = part;
+            }
+            return out;
+        };
+        of.part = part_beyond(is, usual);
+        of.part_ns = std::max(is.parts[of.part] - usual.parts[of.part], 0.0);
+        std::map<std::uint64_t, mean_step> usual_by_shape;
+        std::map<std::pair<std::uint64_t, std::size_t>, std::map<std::string, double>> places;
+        std::map<std::uint32_t, rank_cause> causes;
+        for (const std::uint32_t r : of.ranks) {
+            rank_cause& one = causes[r];
+            if (!has_own_steps(r)) {
+                one.cause = "not known, since its capture has no steps";
+                continue;
+            }
+            const std::uint64_t shape = work_->shape(r, some_step);
+            if (peers_of(r).empty()) continue;
+            const auto [known, is_new] = usual_by_shape.try_emplace(shape);
+            if (is_new) known->second = median_step(peers_of(r));
+            const mean_step own = mean_of_rank(r);
+            const std::size_t part = part_beyond(own, known->second);
+            one.cause = cause_of(part, own.kernels, known->second.kernels, own.threads, known->second.threads);
+            if (part != communication_part) {
+                const auto [time, is_first] = places.try_emplace({shape, part});
+                if (is_first) time->second = usual_places(peers_of(r), part);
+                one.place = place_of(r, part, time->second);
+            }
+            one.where = stretch_of(r, slow);
+            for (const rank_finding& found : job_.ranks[r].findings) {
+                if (one.finding.empty()) one.finding = found.title;
+                if (one.line.empty()) one.line = found.line;
             }
         }
-        of.part_ns = most;
-        of.cause = cause_of(of.part, is.kernels, usual.kernels, is.threads, usual.threads);
-        if (of.part != communication_part) find_place(of, own, peers);
-        find_stretch(of, own, slow);
-        for (const rank_finding& found : job_.ranks[own].findings) {
-            if (of.finding.empty()) of.finding = found.title;
-            if (of.line.empty()) of.line = found.line;
+        of.cause = told_of(causes, &rank_cause::cause);
+        of.place = told_of(causes, &rank_cause::place);
+        of.where = told_of(causes, &rank_cause::where);
+        const auto is_shared = [&](std::string rank_cause::*member) {
+            return std::all_of(causes.begin(), causes.end(),
+                               [&](const auto& each) { return each.second.*member == causes.begin()->second.*member; });
+        };
+        of.is_on_each = is_shared(&rank_cause::cause);
+        if (!of.is_on_each) of.part_ns = 0;
+        const auto with_finding =
+            std::find_if(causes.begin(), causes.end(), [](const auto& each) { return !each.second.finding.empty(); });
+        if (with_finding == causes.end()) return;
+        of.finding = with_finding->second.finding;
+        of.line = with_finding->second.line;
+        if (!is_shared(&rank_cause::finding) || !is_shared(&rank_cause::line)) {
+            of.finding_of = job_.name_of(with_finding->first);
         }
+    }
+
+    // What all ranks have in common; else what each has: "before all_reduce 2 of 4 on rank 1, before all_reduce 3 of 4
+    // on rank 2".
+    std::string told_of(const std::map<std::uint32_t, rank_cause>& causes, std::string rank_cause::*member) const {
+        std::vector<std::pair<std::string, std::set<std::uint32_t>>> values;
+        for (const auto& [r, one] : causes) {
+            const auto known =
+                std::find_if(values.begin(), values.end(), [&](const auto& each) { return each.first == one.*member; });
+            if (known == values.end()) {
+                values.push_back({one.*member, {r}});
+            } else {
+                known->second.insert(r);
+            }
+        }
+        if (values.size() == 1) return values.front().first;
+        std::erase_if(values, [](const auto& each) { return each.first.empty(); });
+        std::stable_sort(values.begin(), values.end(),
+                         [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
+        std::string out;
+        for (std::size_t i = 0; i < values.size() && i < most_told_apart; ++i) {
+            out += fmt::format("{}{} on {}", i == 0 ? "" : ", ", values[i].first,
+                               terminal_safe(names_of(values[i].second)));
+        }
+        if (values.size() > most_told_apart) out += ", and elsewhere on the others";
+        return out;
     }
 
     static std::string cause_of(std::size_t part, double kernels, double usual_kernels, double threads,
@@ -872,28 +996,40 @@ private:
         return fmt::format("its GPU is idle longer: {}", word_for(cause));
     }
 
-    void find_place(straggler& of, std::uint32_t own, const std::set<std::uint32_t>& peers) const {
+    // By place: the median of the peers.
+    std::map<std::string, double> usual_places(const std::set<std::uint32_t>& peers, std::size_t part) const {
+        std::map<std::string, std::vector<double>> times;
+        for (const std::uint32_t peer : peers) {
+            for (const rank_place& each : job_.ranks[peer].time) {
+                if (each.part == part) times[each.place].push_back(each.mean_ns);
+            }
+        }
+        std::map<std::string, double> out;
+        for (auto& [place, values] : times) {
+            values.resize(peers.size(), 0);
+            out[place] = median_of(std::move(values));
+        }
+        return out;
+    }
+
+    // Where the rank has most of that part beyond what is usual; "": nowhere.
+    std::string place_of(std::uint32_t own, std::size_t part, const std::map<std::string, double>& usual) const {
+        std::string out;
         double most = 0;
         for (const rank_place& place : job_.ranks[own].time) {
-            if (place.part != of.part) continue;
-            std::vector<double> usual;
-            for (const std::uint32_t peer : peers) {
-                const auto& time = job_.ranks[peer].time;
-                const auto same = std::find_if(time.begin(), time.end(), [&](const rank_place& each) {
-                    return each.part == place.part && each.place == place.place;
-                });
-                usual.push_back(same == time.end() ? 0 : same->mean_ns);
-            }
-            const double more = place.mean_ns - median_of(std::move(usual));
+            if (place.part != part) continue;
+            const auto of_peers = usual.find(place.place);
+            const double more = place.mean_ns - (of_peers == usual.end() ? 0 : of_peers->second);
             if (more <= most) continue;
             most = more;
             const char* const nowhere = job_.ranks[own].has_steps ? "rest of the step" : "outside ranges";
-            of.place = place.place.empty() ? nowhere : terminal_safe(place.place);
+            out = place.place.empty() ? nowhere : terminal_safe(place.place);
         }
+        return out;
     }
 
-    // The stretch between two collectives in which most of it lies, where the steps have the same ones.
-    void find_stretch(straggler& of, std::uint32_t own, const slow_steps_of& slow) const {
+    // The stretch between two collectives in which most of it lies, where the steps have the same ones; "": none has.
+    std::string stretch_of(std::uint32_t own, const slow_steps_of& slow) const {
         std::vector<double> sums;
         std::uint32_t with = UINT32_MAX;
         for (std::uint32_t s = 0; s < job_.steps; ++s) {
@@ -902,22 +1038,19 @@ private:
                 with = s;
                 sums.assign(work_->stretches(own, s), 0);
             }
-            if (work_->shape(own, s) != work_->shape(own, with)) return;
+            if (work_->shape(own, s) != work_->shape(own, with)) return {};
             for (std::size_t i = 0; i < sums.size(); ++i)
                 sums[i] += work_->length(own, s, i) - work_->typical(own, s, i);
         }
-        if (sums.size() < 3) return;
+        if (sums.size() < 3) return {};
         double all = 0;
         for (const double each : sums) all += std::max(each, 0.0);
         const auto most = static_cast<std::size_t>(std::max_element(sums.begin(), sums.end()) - sums.begin());
-        if (!(sums[most] > one_stretch_share * all)) return;
+        if (!(sums[most] > one_stretch_share * all)) return {};
         const std::uint32_t next = work_->collective_after(own, with, most);
-        if (next == npos) {
-            of.where = "after the last collective of the step";
-            return;
-        }
+        if (next == npos) return "after the last collective of the step";
         const rank_collective& is = job_.ranks[own].collectives[next];
-        of.where = fmt::format("before {} {} of {}", to_string(is.function), most + 1, sums.size() - 1);
+        return fmt::format("before {} {} of {}", to_string(is.function), most + 1, sums.size() - 1);
     }
 
     void put_in_order() {
@@ -1049,6 +1182,9 @@ private:
             if (ranks.size() < 2) continue;
             out.push_back(names_of(ranks) + " share a GPU, on which they take turns: prices are too high");
             break;
+        }
+        if (job_.steps != 0 && !have_steps()) {
+            out.push_back("no rank has steps: each recording as a whole is taken for one");
         }
         if (!job_.of_other_steps.empty()) {
             out.push_back("without steps of its own, and compared by those of another rank: " +
@@ -1223,7 +1359,9 @@ std::string verdict_of(const job_ranks& job, const job_answer& of) {
     if (of.standstill.stands.empty()) all.insert(all.begin(), verdict_on_steps(job, of));
     if (!job.missing.empty()) all.insert(all.begin() + 1, missing_ranks_in(job));
     // The ranks that begin sooner wait for it: their steps are longer, where they are too few for that to even out.
-    if (of.standstill.stands.empty() && of.recorded_ns > most_alike * of.step_ns && of.step_ns > 0) {
+    const double beyond_ns = (of.recorded_ns - of.step_ns) * of.steps;
+    if (of.standstill.stands.empty() && of.recorded_ns > most_alike * of.step_ns && of.step_ns > 0 &&
+        beyond_ns < most_alike * of.begin_skew_ns) {
         all.insert(all.begin() + 1,
                    fmt::format("a step of the job is counted from when its last rank has begun it: the "
                                "ranks' own take up to {}",
@@ -1240,21 +1378,29 @@ std::string path_part_name(const job_ranks& job, const path_part& part) {
                        to_string(part.function), with_thousands(part.bytes));
 }
 
+std::string gain_together(const job_answer& of, const straggler& group) {
+    return fmt::format("the job's gain of {} together: {} of each step", terminal_safe(group.name),
+                       part_text(group.gain_ns, of.step_ns));
+}
+
 std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of) {
     std::vector<std::string> out;
     out.push_back(verdict_of(job, of) + '.');
     if (!of.standstill.stands.empty()) out.push_back("In the steps before: " + verdict_on_steps(job, of) + '.');
     for (const straggler& each : of.stragglers) {
         std::string text = fmt::format(
-            "If {} were as fast as {} peers, a step would take {} instead of {}: {}{} less, {} s in the {} step{}",
+            "If {} were as fast as {} peers, a step would take {} instead of {}: {}{} less, {} in the {} step{}",
             terminal_safe(each.name), each.kind == straggler_kind::group ? "their" : "its",
             part_text(of.step_ns - each.gain_ns, of.step_ns), part_text(of.step_ns, of.step_ns),
             part_text(each.gain_ns, of.step_ns),
             each.error_ns ? " ± " + error_text(*each.error_ns, of.step_ns) : " (one step has no interval)",
-            fmt::format("{:.2f}", each.gain_ns * of.steps / 1e9), of.steps, of.steps == 1 ? "" : "s");
+            total_text(each.gain_ns * of.steps), of.steps, of.steps == 1 ? "" : "s");
         text += each.is_passing ? fmt::format("; it is slower in {} of them.", each.steps) : ".";
         if (!each.cause.empty()) {
-            text += (each.kind == straggler_kind::group ? " Cause, on each: " : " Cause: ") + each.cause;
+            text +=
+                (each.ranks.size() > 1 && each.is_on_each && each.kind != straggler_kind::network ? " Cause, on each: "
+                                                                                                  : " Cause: ") +
+                each.cause;
             if (each.part_ns > 0) {
                 text += fmt::format(", {} more a{} step", part_text(each.part_ns, of.step_ns),
                                     each.is_passing && each.kind != straggler_kind::network ? " slow" : "");
@@ -1267,7 +1413,11 @@ std::vector<std::string> sentences_of(const job_ranks& job, const job_answer& of
             const std::string finding = terminal_safe(each.finding);
             const std::string line = terminal_safe(each.line);
             const bool names_line = line.empty() || finding.find(line) != std::string::npos;
-            text += fmt::format(" Its own dearest finding: {}{}.", finding, names_line ? "" : ", " + line);
+            const std::string whose = !each.finding_of.empty() ? fmt::format("The dearest finding of {} alone",
+                                                                             terminal_safe(each.finding_of))
+                                      : each.ranks.size() > 1  ? "Their own dearest finding"
+                                                               : "Its own dearest finding";
+            text += fmt::format(" {}: {}{}.", whose, finding, names_line ? "" : ", " + line);
         }
         out.push_back(std::move(text));
     }

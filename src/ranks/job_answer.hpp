@@ -36,6 +36,8 @@ struct straggler {
     std::string where{};    // the stretch with most of it: "before all_reduce 3 of 8"; "": it is spread out
     std::string finding{};  // of the rank's own diagnosis, the dearest; "": none
     std::string line{};
+    std::string finding_of{};  // the rank whose finding it is; "": that of each
+    bool is_on_each = true;    // else the ranks have causes of their own, which `cause` tells with their names
 };
 
 struct rank_figures {
@@ -89,8 +91,9 @@ struct path_part {
 };
 
 struct job_answer {
-    double step_ns = 0;      // of the job, by the replay
-    double recorded_ns = 0;  // of the first rank, as recorded
+    double step_ns = 0;        // of the job, by the replay
+    double recorded_ns = 0;    // of the rank with the longest ones, as recorded
+    double begin_skew_ns = 0;  // between the first and the last rank's begin of the first step
     std::uint32_t steps = 0;
     std::vector<straggler> stragglers{};  // the dearest first; those that count
     // What may not have been seen: less than this, of each step.
@@ -118,6 +121,10 @@ struct job_answer {
 inline constexpr double least_straggler_share = 0.01;  // of a step: what costs less is none
 
 job_answer answer_of(const job_ranks& job);
+
+// "the job's gain of ranks 1 and 2 together: 0.80 ms": a rank that is as fast as its peers alone gains little, if the
+// others of its group hold the job up all the same.
+std::string gain_together(const job_answer& of, const straggler& group);
 
 // Bytes on a link for each byte that the call counts (docs/reference/ranks.md); 0: not known.
 double bus_factor(collective_function function, std::uint32_t ranks) noexcept;

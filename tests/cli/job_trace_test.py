@@ -182,6 +182,9 @@ class JobTrace(CommandLine):
         for trace in list(folder.iterdir()):
             trace.rename(trace.with_name("first_" + trace.name))
         write_job(folder)
+        result = self.export(folder, "-o", self.dir / "z.json")
+        self.assertIn(f"{RANKS} second captures of processes are not in the trace", result.stderr)
+        write_job(folder, late=0)
         result = self.export(folder, "-o", self.dir / "z.json", status=1)
         self.assertIn("these are captures of 2 jobs", result.stderr)
 

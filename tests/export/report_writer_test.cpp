@@ -18,6 +18,7 @@
 #include "export/lines_of.hpp"
 #include "export/report/shown_document.hpp"
 #include "report/make_reports.hpp"
+#include "report/tables/processes.hpp"
 #include "support/sanitized.hpp"
 
 namespace prof::report_writer_test {
@@ -206,6 +207,19 @@ TEST(ReportWriter, ShowsSeveralProcessesAtAGlance) {
               "\n"
               "3 of 5 have no tables here: prof report FILE has them\n");
     EXPECT_EQ(count_of(written("table", documents), "GPU time by name"), 5U) << "not an outline";
+}
+
+// Ranks in containers may have one number each: they are processes of their own.
+TEST(ReportWriter, ProcessesAreToldApartByRankToo) {
+    std::vector<captured_process> all(3);
+    for (captured_process& each : all) {
+        each.host = "node";
+        each.pid = 1;
+        each.rank = 0;
+    }
+    EXPECT_EQ(processes_table(all).heading, "3 captures of 1 process");
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].rank = static_cast<std::int64_t>(i);
+    EXPECT_EQ(processes_table(all).heading, "3 processes");
 }
 
 // The table of processes, asked for by name, is the overview and stands once; formats for programs have no single

@@ -461,6 +461,81 @@ TEST(Ranks, RivalsAreThoseWithARankOfTheJob) {
     EXPECT_EQ(jobs[1].rivals, 1U);
 }
 
+// Ranks that hold the job up together may have causes of their own: each is said.
+TEST(Ranks, CausesOfAGroupAreThoseOfEachRank) {
+    job_plan plan;
+    plan.ranks_on_host = 8;
+    plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {1, 2}, .layer = 1, .ns = 5e5};
+    const answered same = answer_to(plan);
+    ASSERT_THAT(same.answer.stragglers, SizeIs(1));
+    EXPECT_EQ(same.answer.stragglers.front().where, "before all_reduce 2 of 6");
+    EXPECT_THAT(sentences_of(same.job, same.answer)[1], HasSubstr("Cause, on each: its GPU takes longer"));
+    plan.second_flaw = plan.flaw;
+    plan.flaw->ranks = {1};
+    plan.second_flaw->ranks = {2};
+    plan.second_flaw->layer = 3;
+    const answered apart = answer_to(plan);
+    ASSERT_THAT(apart.answer.stragglers, SizeIs(1));
+    EXPECT_THAT(apart.answer.stragglers.front().ranks, ElementsAre(1, 2));
+    EXPECT_EQ(apart.answer.stragglers.front().where,
+              "before all_reduce 2 of 6 on rank 1, before all_reduce 4 of 6 on rank 2");
+    EXPECT_THAT(sentences_of(apart.job, apart.answer)[1], HasSubstr("Cause, on each: its GPU takes longer"));
+    // Other causes are no cause on each.
+    plan.second_flaw->kind = flaw_kind::host;
+    const answered unlike = answer_to(plan);
+    ASSERT_THAT(unlike.answer.stragglers, SizeIs(1));
+    const straggler& is = unlike.answer.stragglers.front();
+    EXPECT_FALSE(is.is_on_each);
+    EXPECT_THAT(is.cause, HasSubstr("its GPU takes longer for the same kernels on rank 1"));
+    EXPECT_THAT(is.cause, HasSubstr(" on rank 2"));
+    EXPECT_THAT(sentences_of(unlike.job, unlike.answer)[1], HasSubstr(" Cause: its "));
+    EXPECT_THAT(gain_together(unlike.answer, is), HasSubstr("the job's gain of ranks 1 and 2 together: "));
+}
+
+// A collective of which one rank has another size keeps no rank from waiting in it.
+TEST(Ranks, WaitsInACollectiveThatDiffersCount) {
+    job_plan plan;
+    plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {3}, .ns = 4e5};
+    const answered whole = answer_to(plan);
+    std::vector<rank_summary> all = simulated_job(plan).summaries();
+    for (std::size_t c = 0; c < all[0].collectives.size(); c += 5) all[0].collectives[c].bytes = 20;
+    const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+    ASSERT_GT(jobs.front().lost.differing, 0U);
+    const job_answer answer = answer_of(jobs.front());
+    for (std::size_t r = 0; r < answer.ranks.size(); ++r) {
+        EXPECT_NEAR(answer.ranks[r].wait_ns, whole.answer.ranks[r].wait_ns, 1);
+    }
+}
+
+TEST(Ranks, RanksWithoutNumbersHaveTheNamesOfTheirCaptures) {
+    job_plan plan;
+    plan.ranks_on_host = 8;
+    plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {1, 2}, .ns = 5e5};
+    std::vector<rank_summary> all = simulated_job(plan).summaries();
+    for (rank_summary& each : all) each.rank.reset();
+    const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+    const job_answer answer = answer_of(jobs.front());
+    EXPECT_THAT(sentences_of(jobs.front(), answer).front(),
+                HasSubstr("capture rank1.prof and capture rank2.prof hold the job up"));
+}
+
+// A recording without steps is no step that differs by chance.
+TEST(Ranks, WithoutStepsNothingIsSaidOfThem) {
+    job_plan plan;
+    plan.ranks = 4;
+    plan.steps = 1;
+    plan.noise = 0.6;
+    plan.flaw = injected_flaw{.kind = flaw_kind::gpu, .ranks = {1, 2}, .ns = 2e6};
+    std::vector<rank_summary> all = simulated_job(plan).summaries();
+    for (rank_summary& each : all) each.has_steps = false;
+    const std::vector<job_ranks> jobs = jobs_among(std::move(all));
+    const job_answer answer = answer_of(jobs.front());
+    EXPECT_THAT(answer.stragglers, IsEmpty());
+    EXPECT_THAT(answer.no_verdict, ::testing::AllOf(HasSubstr("no rank has steps, and of a recording of "),
+                                                    ::testing::Not(HasSubstr("step to step"))));
+    EXPECT_THAT(answer.remarks, ::testing::Contains(HasSubstr("each recording as a whole is taken for one")));
+}
+
 // The ranks that begin sooner wait for the last one: of one step that is not evened out.
 TEST(Ranks, AStepThatIsShorterThanTheRanksIsSaidToBe) {
     job_plan plan;
@@ -469,6 +544,8 @@ TEST(Ranks, AStepThatIsShorterThanTheRanksIsSaidToBe) {
     job_answer answer = answer_of(jobs.front());
     EXPECT_THAT(verdict_of(jobs.front(), answer), ::testing::Not(HasSubstr("when its last rank")));
     answer.recorded_ns = 1.2 * answer.step_ns;
+    EXPECT_THAT(verdict_of(jobs.front(), answer), ::testing::Not(HasSubstr("when its last rank")));
+    answer.begin_skew_ns = 0.2 * answer.step_ns * answer.steps;
     EXPECT_THAT(verdict_of(jobs.front(), answer), HasSubstr("A step of the job is counted from when its last rank"));
 }
 

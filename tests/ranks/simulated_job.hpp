@@ -58,6 +58,7 @@ struct job_plan {
     std::vector<double> offsets_ns{0, 1.7e6, -4.2e5, 9e5};  // by host
     std::vector<double> drifts{0, 3e-6, -2e-6, 1e-6};
     std::optional<injected_flaw> flaw{};
+    std::optional<injected_flaw> second_flaw{};  // of ranks
     std::uint64_t seed = 1;
 };
 
@@ -264,9 +265,12 @@ private:
     }
 
     const injected_flaw* flaw_of(std::uint32_t r, std::uint32_t s, int layer, bool with_flaw) const {
-        if (!with_flaw || !plan_.flaw || !plan_.flaw->is_in(s, layer)) return nullptr;
-        const auto& ranks = plan_.flaw->ranks;
-        return std::find(ranks.begin(), ranks.end(), r) == ranks.end() ? nullptr : &*plan_.flaw;
+        for (const std::optional<injected_flaw>* const each : {&plan_.flaw, &plan_.second_flaw}) {
+            if (!with_flaw || !*each || !(*each)->is_in(s, layer)) continue;
+            const auto& ranks = (*each)->ranks;
+            if (std::find(ranks.begin(), ranks.end(), r) != ranks.end()) return &**each;
+        }
+        return nullptr;
     }
 
     job_plan plan_;

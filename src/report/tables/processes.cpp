@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -69,8 +71,11 @@ report_columns<captured_process> overview_columns(std::span<const captured_proce
 
 // A process has several captures where each window has its own.
 std::string overview_heading(std::span<const captured_process> processes) {
-    std::set<std::pair<std::string, std::int64_t>> pids;
-    for (const captured_process& process : processes) pids.emplace(process.host, process.pid.value_or(0));
+    // Containers may number their processes alike.
+    std::set<std::tuple<std::string, std::int64_t, std::optional<std::int64_t>>> pids;
+    for (const captured_process& process : processes) {
+        pids.emplace(process.host, process.pid.value_or(0), process.rank);
+    }
     if (pids.size() == processes.size()) {
         return fmt::format("{} process{}", with_thousands(pids.size()), pids.size() == 1 ? "" : "es");
     }

@@ -165,6 +165,14 @@ auto first_rows(std::string_view report, std::size_t most_shown, std::string_vie
     };
 }
 
+// Else captures are told apart by their names.
+bool have_numbers(const std::vector<answered>& jobs) {
+    return std::all_of(jobs.begin(), jobs.end(), [](const answered& job) {
+        const std::vector<rank_summary>& all = job.ranks.ranks;
+        return std::all_of(all.begin(), all.end(), [](const rank_summary& each) { return each.rank.has_value(); });
+    });
+}
+
 struct rank_of_job {
     std::size_t number;  // of the job
     const rank_summary& rank;
@@ -211,7 +219,7 @@ report_columns<rank_of_job> rank_columns(const std::vector<answered>& jobs) {
         {{"idle_ns", "idle", quantity::time_ns, 2}, idle},
         {{"is_straggler", "", quantity::flag}, [](const auto& row) { return row.is != nullptr; }},
         {{"cause", ""}, [](const auto& row) { return row.is == nullptr ? table_cell() : text_or_none(row.is->cause); }},
-        {{"capture", ""}, [](const auto& row) { return row.rank.path; }}};
+        {{"capture", have_numbers(jobs) ? "" : "capture"}, [](const auto& row) { return row.rank.path; }}};
 }
 
 table ranks_table(const std::vector<answered>& jobs) {
@@ -227,6 +235,12 @@ table ranks_table(const std::vector<answered>& jobs) {
                 columns, {j, ranks.ranks[r], jobs[j].answer.ranks[r], straggler_of(jobs[j], r), has_steps, has_parts}));
         }
     }
+    for (const answered& job : jobs) {
+        for (const straggler& each : job.answer.stragglers) {
+            const bool is_of_ranks = each.kind == straggler_kind::group || each.kind == straggler_kind::host;
+            if (is_of_ranks && each.ranks.size() > 1) out.notes.push_back(gain_together(job.answer, each));
+        }
+    }
     add_totals(out, jobs);
     out.legend = {
         {"beyond peers",
@@ -234,7 +248,7 @@ table ranks_table(const std::vector<answered>& jobs) {
          "the ranks that call the same collectives."},
         {"job's gain",
          "job's gain: by how much each step of the job would be shorter if the rank were as fast as these; "
-         "priced for the ranks that could gain most."},
+         "priced for the ranks that could gain most, each alone."},
         {"waits", "waits: for ranks that arrive later at a collective, while its GPU computes nothing."},
         {"last", "last: the share of its collectives in which it arrives last, by more than the clocks' error."}};
     out.shorten = first_rows("ranks", most_ranks_shown);
@@ -267,7 +281,8 @@ table stragglers_table(const std::vector<answered>& jobs) {
         {{"is_passing", "passing", quantity::flag, 2}, of_element(&straggler::is_passing)},
         {{"excess_ns", "beyond peers", quantity::time_ns, 3}, of_element(&straggler::excess_ns)},
         {{"cause", "cause"}, text_of_element(&straggler::cause)},
-        {{"cause_ns", "of it", quantity::time_ns, 4}, of_element(&straggler::part_ns)},
+        {{"cause_ns", "of it", quantity::time_ns, 4},
+         [](const row& one) { return none_unless(one.item.part_ns > 0, one.item.part_ns); }},
         {{"place", "in", quantity::text, 1}, text_of_element(&straggler::place)},
         {{"where", "where", quantity::text, 2}, text_of_element(&straggler::where)},
         {{"finding", ""}, text_of_element(&straggler::finding)},
@@ -341,7 +356,7 @@ table collectives_table(const std::vector<answered>& jobs) {
     }
     if (!lack_none(jobs)) {
         out.notes.push_back(
-            "Where lacks ranks is yes, some ranks were not captured: the transfer is at most that long, as part of it "
+            "where lacks ranks is yes, some ranks were not captured: the transfer is at most that long, as part of it "
             "may be waiting for them, and another rank may have been the last");
     }
     out.legend = {{"transfer",

@@ -65,25 +65,25 @@ struct waits_of_job {
 };
 constexpr std::uint32_t no_rank = UINT32_MAX;
 
-waits_of_job waits_in(const job_ranks& job) {
+waits_of_job waits_of_all(const job_ranks& job) {
     waits_of_job out;
     out.late.assign(job.ranks.size(), std::vector<lateness>(job.steps));
     out.waits.resize(job.ranks.size());
     out.waits_in_step.resize(job.steps);
     for (const matched_collective& of : job.matched) {
         if (of.count < 2) continue;
-        const double error_ns = clock_error_of(job, of);
-        out.clock_error_ns = std::max(out.clock_error_ns, error_ns);
-        const collective_arrivals arrivals = arrivals_of(job, of, error_ns);
-        for (const collective_member& each : job.members_of(of)) {
+        const collective_waits found = waits_in(job, of);
+        out.clock_error_ns = std::max(out.clock_error_ns, found.clock_error_ns);
+        const std::span<const collective_member> members = job.members_of(of);
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            const collective_member& each = members[i];
             const std::optional<std::uint32_t> step = job.step_of(each);
             if (!step) continue;
-            const rank_collective& is = job.at(each);
-            const std::int64_t at_ns = job.aligned(each.rank, is.begin_ns);
-            out.late[each.rank][*step].add(at_ns - arrivals.first_ns);
-            const std::int64_t waits_ns = wait_of(is, arrivals.last_ns - at_ns);
+            const std::int64_t at_ns = job.aligned(each.rank, job.at(each).begin_ns);
+            out.late[each.rank][*step].add(at_ns - found.arrivals.first_ns);
+            const std::int64_t waits_ns = found.wait_ns[i];
             if (waits_ns <= 0) continue;
-            out.waits[each.rank][arrivals.last_rank.value_or(no_rank)] += static_cast<double>(waits_ns);
+            out.waits[each.rank][found.arrivals.last_rank.value_or(no_rank)] += static_cast<double>(waits_ns);
             out.waits_in_step[*step] += static_cast<double>(waits_ns);
         }
     }
@@ -98,7 +98,9 @@ public:
           job_(of.ranks),
           answer_(of.answer),
           steps_(static_cast<double>(std::max<std::uint32_t>(of.ranks.steps, 1))),
-          found_(waits_in(of.ranks)) {}
+          found_(waits_of_all(of.ranks)) {
+        while (reference_ + 1 < job_.ranks.size() && job_.ranks[reference_].steps.empty()) ++reference_;
+    }
 
     page_view run() {
         page_view out{.name = "ranks",
@@ -244,7 +246,7 @@ private:
             if (table.rows.size() >= most_rows) continue;
             std::vector<std::string> cells{name(r)};
             if (has_hosts) cells.push_back(page_label(page_name(job_.ranks[r].host)));
-            cells.push_back(time(of.step_ns));
+            cells.push_back(job_.steps == 0 || job_.ranks[r].steps.empty() ? "" : time(of.step_ns));
             cells.push_back(of.has_peers ? signed_time(of.excess_ns) : "");
             cells.push_back(of.is_priced ? time(of.gain_ns) : "");
             cells.push_back(late < 0 ? "" : time(late));
@@ -294,7 +296,7 @@ private:
         const std::size_t per_column = std::max<std::size_t>((job_.steps + most_map_columns - 1) / most_map_columns, 1);
         std::vector<std::uint64_t> numbers;
         for (std::size_t s = 0; s < job_.steps; s += per_column) {
-            numbers.push_back(job_.ranks.front().steps[job_.first_step.front() + s].number);
+            numbers.push_back(job_.ranks[reference_].steps[job_.first_step[reference_] + s].number);
         }
         page_json rows = page_json::array();
         for (std::size_t from = 0; from < count; from += per_row) {
@@ -352,14 +354,12 @@ private:
         }
         std::stable_sort(all.begin(), all.end(),
                          [](const placed& a, const placed& b) { return a.when.first_ns < b.when.first_ns; });
-        const std::uint32_t first = job_.first_step.front() + step;
-        const std::int64_t start_ns = job_.aligned(0, job_.ranks.front().steps[first].from_ns);
+        const std::uint32_t first = job_.first_step[reference_] + step;
+        const rank_step& shown = job_.ranks[reference_].steps[first];
+        const std::int64_t start_ns = job_.aligned(reference_, shown.from_ns);
         page_json rows = page_json::array();
         for (const placed& each : all) rows.push_back(arrivals_at(*each.of, each.when, each.error_ns, start_ns));
-        return {{"step", job_.ranks.front().steps[first].number},
-                {"why", why},
-                {"collectives", count},
-                {"rows", std::move(rows)}};
+        return {{"step", shown.number}, {"why", why}, {"collectives", count}, {"rows", std::move(rows)}};
     }
 
     // The latest ranks, each with what it is later than the first.
@@ -504,6 +504,7 @@ private:
     const job_answer& answer_;
     double steps_;
     waits_of_job found_;
+    std::uint32_t reference_ = 0;  // the first rank that has the job's steps
 };
 
 }  // namespace
