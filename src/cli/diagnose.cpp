@@ -51,16 +51,6 @@ std::string why_not_examined(const diagnosis& found) {
     return found.not_looked.empty() ? "nothing could be examined" : found.not_looked.front();
 }
 
-// One rank has no peers: of programs that have nothing to do with each other that says nothing.
-bool is_of_one_rank(const report_part& part) {
-    const table* const ranks = part.name == "ranks" ? block_in<table>(part) : nullptr;
-    return ranks != nullptr && std::any_of(ranks->totals.begin(), ranks->totals.end(), [](const auto& total) {
-               const auto* const count =
-                   total.first == "ranks" ? std::get_if<std::uint64_t>(&total.second.value) : nullptr;
-               return count != nullptr && *count < 2;
-           });
-}
-
 // Leaves the reports of the job that have a sentence, and those on its ranks only if there are several.
 void keep_told(report_document& job) {
     std::erase_if(job.parts, [](const report_part& part) {
@@ -105,7 +95,8 @@ int diagnose_command::operator()() const {
     settings.projected.attribution = flags_.options();
     settings.least_share = percent_of_step(above_).value_or(100 * default_least_share) / 100;
     settings.selection = part_.request();
-    settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
+    // count_steps() changes the timeline, without a copy.
+    settings.counted_by = std::exchange(settings.selection.step_range, {});
     const std::vector<const report_kind*> kinds =
         reports_named({"diagnose", "diagnose_places", "critical_path", "ranks", "standstill"});
     job_reports job(kinds, inputs.files.size());

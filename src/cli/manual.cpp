@@ -35,7 +35,7 @@ constexpr std::array pages = std::to_array<page>({
      "prof seal file...\n"
      "prof ctl [PID [command [name=value...]]]\n"
      "prof completion bash|zsh|fish\n"
-     "prof help [command]\n"
+     "prof help [command|terms]\n"
      "prof --version",
      "Runs a program with libprof in it, unchanged, and tells for each of its NVTX ranges (forward, backward, ...) how "
      "much GPU time the work launched there took. Makes tables and traces of what was recorded.",
@@ -312,7 +312,7 @@ std::string commands() {
     for (const page& p : pages) {
         if (!p.command.empty()) out.append("    prof ").append(p.command).append("\n").append(indented(p.purpose, 8));
     }
-    return out + "    `prof help COMMAND` explains one.\n";
+    return out + "    `prof help COMMAND` explains one, `prof help terms` words of the screen.\n";
 }
 
 std::string changeable_options() {

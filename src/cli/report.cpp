@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/number.hpp"
@@ -140,6 +141,11 @@ std::vector<const report_kind*> report_command::kinds_asked_for() const {
 std::string report_command::place_of_page() const {
     if (!html_.empty()) {
         if (!reports_.empty() || full_) throw usage_error("--html has a page of its own, without --report and --full");
+        const std::string_view format = output_.format().name;
+        if (format != report_formats().front().name && format != "html") {
+            throw usage_error("--html writes a page, and no " + std::string(format) + ": leave out --format");
+        }
+        if (!output_.place().empty()) throw usage_error("--html and --output exclude each other: each names the file");
         return html_;
     }
     // Into a file, and of no tables that were asked for: else it is HTML for another page.
@@ -175,7 +181,8 @@ int report_command::operator()() const {
     if (no_fold_) settings.projected.fold.mode = fold_mode::none;
     settings.projected.attribution = flags_.options();
     settings.selection = part_.request();
-    settings.selection.step_range.clear();  // count_steps() changes the timeline, without a copy
+    // count_steps() changes the timeline, without a copy.
+    settings.counted_by = std::exchange(settings.selection.step_range, {});
     settings.names = parse_kernel_name_style(kernel_names_).value_or(settings.names);
 
     perf_samples samples;
@@ -189,9 +196,9 @@ int report_command::operator()() const {
     std::vector<const report_kind*> kinds = kinds_asked_for();
     const bool only_screen = reports_.empty() && perf_.empty() && !full_;
     // The screen of a job has the verdict on its ranks.
-    if (reports_.empty() && perf_.empty() && inputs.files.size() > 1 && output_.format().name == "table") {
-        kinds.push_back(find_report("ranks"));
-    }
+    const bool adds_ranks =
+        reports_.empty() && perf_.empty() && inputs.files.size() > 1 && output_.format().name == "table";
+    if (adds_ranks) kinds.push_back(find_report("ranks"));
     job_reports job(kinds, inputs.files.size());
     const std::unique_ptr<report_writer> writer =
         output_.make_writer(job.of_captures().empty() ? 1 : inputs.files.size(), kinds.size(), !inputs.are_listed,
@@ -226,7 +233,11 @@ int report_command::operator()() const {
         }
     }
     if (!without.report(inputs.files.size())) status = exit_failure;
-    if (const std::optional<report_document> together = job.finish(settings)) writer->add(*together);
+    std::optional<report_document> together = job.finish(settings);
+    // What nobody asked for is shown of a job alone, and not of programs side by side, or of the one file that was
+    // read.
+    if (together && adds_ranks) std::erase_if(together->parts, is_of_one_rank);
+    if (together && !together->parts.empty()) writer->add(*together);
     output.write(writer->text());
     output.finish();
     return status;

@@ -18,6 +18,7 @@
 #include "analysis/projection/code_line_text.hpp"
 #include "analysis/projection/used_frameworks.hpp"
 #include "analysis/quality/capture_notes.hpp"
+#include "analysis/steps/lost_work.hpp"
 #include "base/display_text.hpp"
 #include "base/run_both.hpp"
 #include "base/statistics.hpp"
@@ -1005,6 +1006,12 @@ diagnosis diagnose(const timeline& data, const attribution& att, const diagnosis
         out.not_looked.emplace_back(
             "steps: none were found, so that prices are of all that was recorded (docs/guide/phases.md, option "
             "step_range)");
+    }
+    if (const std::uint64_t lost = launches_of_lost_work(data, examined.steps.steps); out.has_gpu_work && lost != 0) {
+        out.not_looked.push_back(
+            fmt::format("nothing could be examined: none of the {} launch{} in the steps has a GPU record",
+                        with_thousands(lost), lost == 1 ? "" : "es"));
+        return out;
     }
     diagnostician of(examined, data, att, options, out);
     if (!of.look()) return without_length(options);

@@ -28,19 +28,19 @@ std::vector<priced_change> dearest_changes(const diagnosis& of) {
     std::vector<priced_change> out;
     for (const finding& found : of.findings) {
         priced_change change{.rule = found.rule,
-                             .title = terminal_safe(found.title),
+                             .title = found.title,
                              .gain_ns = of.per_step(found.gain_ns),
                              .share = of.share_of(found.gain_ns),
-                             .noun = terminal_safe(found.noun),
+                             .noun = found.noun,
                              .brief_advice = found.brief_advice,
                              .is_rough = found.trust == confidence::low,
                              .changes_results = found.changes_results};
         if (found.places != 0 && !found.is_of_gpu) {
             for (const finding_part& part : found.parts) {
-                std::string place = terminal_safe(part.place);
-                if (std::find(change.places.begin(), change.places.end(), place) != change.places.end()) continue;
+                const auto known = std::find(change.places.begin(), change.places.end(), part.place);
+                if (known != change.places.end()) continue;
                 if (change.places.size() == most_places) break;
-                change.places.push_back(std::move(place));
+                change.places.push_back(part.place);
             }
             change.more_places = found.places - std::min<std::uint64_t>(found.places, change.places.size());
         }
@@ -51,10 +51,42 @@ std::vector<priced_change> dearest_changes(const diagnosis& of) {
 
 }  // namespace
 
-priced_changes priced_changes_of(const diagnosis& of) {
-    return {.dearest = dearest_changes(of),
-            .together_ns = of.per_step(of.together_ns),
-            .together_share = of.share_of(of.together_ns)};
+namespace {
+
+// The column of the table of a step whose time the change would remove; `other`: none.
+step_column column_of(std::string_view rule) noexcept {
+    if (rule == "launch_bound") return step_column::launches;
+    if (rule == "host_code" || rule == "data_loader") return step_column::cpu_code;
+    if (rule == "synchronization" || rule == "blocking_copies") return step_column::syncs;
+    if (rule == "pageable_copies") return step_column::unpinned_copies;
+    if (rule == "allocation") return step_column::memory_calls;
+    if (rule == "compilation" || rule == "graph_capture") return step_column::compilation;
+    return step_column::other;
+}
+
+// Says of each change whether it gains more than its column has.
+void compare_with(const step_table& where, priced_changes& changes) {
+    constexpr double much = 0.05;  // of a step
+    if (where.devices == 0 || where.steps == 0) return;
+    const double count = static_cast<double>(where.steps) * where.devices;
+    for (priced_change& change : changes.dearest) {
+        const step_column column = column_of(change.rule);
+        if (column == step_column::other) continue;
+        std::int64_t column_ns = 0;
+        for (const step_table_row& row : where.rows) column_ns += row.of(column);
+        const double more_ns = change.gain_ns - static_cast<double>(column_ns) / count;
+        change.is_on_cpu = more_ns > much * static_cast<double>(where.wall_ns) / count;
+    }
+}
+
+}  // namespace
+
+priced_changes priced_changes_of(const diagnosis& of, const step_table* where) {
+    priced_changes out{.dearest = dearest_changes(of),
+                       .together_ns = of.per_step(of.together_ns),
+                       .together_share = of.share_of(of.together_ns)};
+    if (where != nullptr) compare_with(*where, out);
+    return out;
 }
 
 diagnosis capture_diagnosis::diagnosed(const projected_timeline& shown, const whole_steps* steps,
@@ -117,51 +149,20 @@ const diagnosis* capture_diagnosis::of_screen(const step_figures& of) {
     return &*of_sample_;
 }
 
-std::optional<priced_changes> capture_diagnosis::gains(const step_figures& of) {
-    const diagnosis* const priced = of_screen(of);
+std::optional<priced_changes> capture_diagnosis::gains(const answer_block& of) {
+    const diagnosis* const priced = of_screen(*of.step);
     if (priced == nullptr) return {};
-    priced_changes out = priced_changes_of(*priced);
+    priced_changes out = priced_changes_of(*priced, of.where ? &*of.where : nullptr);
     out.sampled = sampled_;
     return out;
 }
-
-namespace {
-
-// The column of the table of a step whose time the change would remove; `other`: none.
-step_column column_of(std::string_view rule) noexcept {
-    if (rule == "launch_bound") return step_column::launches;
-    if (rule == "host_code" || rule == "data_loader") return step_column::cpu_code;
-    if (rule == "synchronization" || rule == "blocking_copies") return step_column::syncs;
-    if (rule == "pageable_copies") return step_column::unpinned_copies;
-    if (rule == "allocation") return step_column::memory_calls;
-    if (rule == "compilation" || rule == "graph_capture") return step_column::compilation;
-    return step_column::other;
-}
-
-// Says of each change whether it gains more than its column has.
-void compare_with(const step_table& where, priced_changes& changes) {
-    constexpr double much = 0.05;  // of a step
-    if (where.devices == 0 || where.steps == 0) return;
-    const double count = static_cast<double>(where.steps) * where.devices;
-    for (priced_change& change : changes.dearest) {
-        const step_column column = column_of(change.rule);
-        if (column == step_column::other) continue;
-        std::int64_t column_ns = 0;
-        for (const step_table_row& row : where.rows) column_ns += row.of(column);
-        const double more_ns = change.gain_ns - static_cast<double>(column_ns) / count;
-        change.is_on_cpu = more_ns > much * static_cast<double>(where.wall_ns) / count;
-    }
-}
-
-}  // namespace
 
 void capture_diagnosis::add_gains(report_document& document) {
     if (document.capture.selection) return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
         if (answer == nullptr || !answer->step) continue;
-        answer->gains = gains(*answer->step);
-        if (answer->gains && answer->where) compare_with(*answer->where, *answer->gains);
+        answer->gains = gains(*answer);
     }
 }
 
@@ -176,10 +177,26 @@ std::string shell_word(const std::string& text) {
     return out + "'";
 }
 
+// The flags that choose what the report is of, " --steps 3:8".
+std::string flags_of(const selection_request& part, const std::string& counted_by) {
+    std::string out;
+    const auto add = [&](std::string_view flag, const std::string& value) {
+        if (!value.empty()) out += fmt::format(" {} {}", flag, shell_word(value));
+    };
+    add("--steps", part.steps);
+    add("--skip-first", part.skip_first == 0 ? std::string() : fmt::format("{}", part.skip_first));
+    add("--from", part.from);
+    add("--to", part.to);
+    add("--step-range", counted_by);
+    return out;
+}
+
 }  // namespace
 
-void add_place(report_document& document) {
-    if (document.capture.selection) return;
+void add_place(report_document& document, const std::string& counted_by) {
+    const std::optional<selection_facts>& chosen = document.capture.selection;
+    if (chosen && !chosen->request.ranges.empty()) return;  // no other command has such a part
+    const std::string flags = flags_of(chosen ? chosen->request : selection_request(), counted_by);
     std::error_code failed;
     const std::filesystem::file_status file = std::filesystem::status(document.capture.path, failed);
     // A pipe cannot be read again. A file removed since it was opened changes nothing of its report.
@@ -188,7 +205,8 @@ void add_place(report_document& document) {
     if (is_pipe || path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/")) return;
     for (report_part& part : document.parts) {
         auto* const answer = block_in<answer_block>(part);
-        if (answer != nullptr) answer->place = " " + terminal_safe(shell_word(path_from_here(document.capture.path)));
+        if (answer != nullptr)
+            answer->place = terminal_safe(flags + " " + shell_word(path_from_here(document.capture.path)));
     }
 }
 

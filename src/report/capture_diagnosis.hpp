@@ -45,7 +45,7 @@ public:
     void ask_for_sets() noexcept { wants_sets_ = true; }
 
 private:
-    std::optional<priced_changes> gains(const step_figures& of);
+    std::optional<priced_changes> gains(const answer_block& of);
     diagnosis diagnosed(const projected_timeline& shown, const whole_steps* steps = nullptr,
                         bool is_sample = false) const;
     diagnosis of_chosen_steps(const projected_timeline& shown) const;
@@ -62,10 +62,12 @@ private:
     std::uint64_t sampled_ = 0;
 };
 
-// The findings as changes, in their order.
-priced_changes priced_changes_of(const diagnosis& of);
+// The findings as changes, in their order. `where`: where the time of a step goes, with which they are compared
+// (priced_change::is_on_cpu); null: with nothing.
+priced_changes priced_changes_of(const diagnosis& of, const step_table* where = nullptr);
 
-// Adds to the answers of the document what names the capture in a command.
-void add_place(report_document& document);
+// Adds to the answers of the document what names the capture, and the part of it that is shown, in a command.
+// `counted_by`: as report_settings.
+void add_place(report_document& document, const std::string& counted_by);
 
 }  // namespace prof

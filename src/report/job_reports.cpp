@@ -76,4 +76,13 @@ std::optional<report_document> job_reports::finish(const report_settings& settin
     return out;
 }
 
+bool is_of_one_rank(const report_part& part) {
+    const table* const ranks = part.name == "ranks" ? block_in<table>(part) : nullptr;
+    return ranks != nullptr && std::any_of(ranks->totals.begin(), ranks->totals.end(), [](const auto& total) {
+               const auto* const count =
+                   total.first == "ranks" ? std::get_if<std::uint64_t>(&total.second.value) : nullptr;
+               return count != nullptr && *count < 2;
+           });
+}
+
 }  // namespace prof

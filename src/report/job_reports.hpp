@@ -54,4 +54,8 @@ private:
     std::size_t more_warnings_ = 0;
 };
 
+// Whether it is the report `ranks` of captures that have nothing to do with each other: one rank has no peers, and a
+// verdict on it says nothing.
+bool is_of_one_rank(const report_part& part);
+
 }  // namespace prof

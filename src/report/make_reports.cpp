@@ -29,6 +29,7 @@ std::pair<timeline, report_settings> with_changes(const timeline& data, const re
     add_communication(out.first, settings.communication);
     if (!settings.selection.step_range.empty()) count_steps_by(out.first, settings.selection.step_range);
     out.second.communication.clear();
+    if (!settings.selection.step_range.empty()) out.second.counted_by = settings.selection.step_range;
     out.second.selection.step_range.clear();
     return out;
 }
@@ -62,6 +63,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
                        .limit = settings.limit,
                        .flops_per_step = settings.flops_per_step,
                        .samples = settings.samples,
+                       .counted_by = settings.counted_by,
                        .call_name = call_names(data),
                        .diagnosed = &diagnosed,
                        .memory = &memory,
@@ -77,7 +79,7 @@ void with_report_input(const timeline& data, const std::string& path, const repo
 void complete(report_document& document, const report_input& input, capture_diagnosis& diagnosed) {
     add_memory(document, input);
     diagnosed.add_gains(document);
-    add_place(document);
+    add_place(document, input.counted_by);
 }
 
 bool needs_diagnosis(std::span<const report_kind* const> reports) {

@@ -67,17 +67,18 @@ struct no_range_work {
 // What a change of the program would gain, at most (diagnose/finding.hpp).
 struct priced_change {
     std::string rule{};
-    std::string title{};  // ready for a terminal
-    double gain_ns = 0;   // of a step
-    double share = 0;     // of a step
-    // The same for a line of the first screen (diagnose/finding.hpp); ready for a terminal.
+    std::string title{};
+    double gain_ns = 0;  // of a step
+    double share = 0;    // of a step
+    // The same for a line of the first screen (diagnose/finding.hpp).
     std::string noun{};
     std::vector<std::string> places{};  // the dearest; "": outside ranges; empty: it has no places in the program
     std::uint64_t more_places = 0;      // beside these
     std::string brief_advice{};
     bool is_rough = false;         // confidence is low
     bool changes_results = false;  // of the program
-    // Much more than the GPU is idle for this cause: the CPU gets on sooner although the GPU is busy meanwhile.
+    // It gains more than the GPU is idle for this cause, by more than a twentieth of a step: the CPU gets on sooner
+    // although the GPU is busy meanwhile.
     bool is_on_cpu = false;
 };
 
@@ -96,7 +97,8 @@ struct answer_block {
     std::optional<step_table> where{};      // none: nothing was recorded that takes time
     std::optional<run_parts> run{};         // how the recording divides; none: of a part of it
     std::optional<priced_changes> gains{};  // none: not diagnosed; without changes: nothing was found
-    // What names the capture in a command that says more, " hf.prof"; "" where a command without it means this one.
+    // What names the capture in a command that says more, " hf.prof" or " --steps 3:8 hf.prof"; "" where a command
+    // without it means this one.
     // None: no command can read it again.
     std::optional<std::string> place{};
     std::vector<no_range_work> no_range{};  // the largest in the row "(no range)"
@@ -110,10 +112,11 @@ struct text_block {
     std::vector<std::string> paragraphs{};
 };
 
-// What was found, and where the moments of its places begin.
+// What was found, the same in the words of the first screen, and where the moments of its places begin.
 struct findings_block {
     diagnosis found{};
     std::int64_t begin_ns = 0;  // on the timeline's clock
+    priced_changes changes{};
 };
 
 using report_block = std::variant<answer_block, text_block, findings_block, table>;

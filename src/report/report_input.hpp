@@ -46,6 +46,7 @@ struct report_input {
     // The floating-point operations of a step, as the user says; none: as the program does (mfu.hpp).
     std::optional<double> flops_per_step{};
     const perf_samples* samples = nullptr;  // that perf has taken beside the recording; null: none
+    std::string counted_by{};               // as report_settings
     // What a CUDA call is called.
     call_namer call_name{};
     // Of the whole capture, where the caller has one: the reports that show what was found make their own else.

@@ -23,6 +23,7 @@ struct report_settings {
     projection_options projected{};
     kernel_name_style names = kernel_name_style::full;
     selection_request selection{};             // a step_range costs a copy of the timeline (step_marks.hpp)
+    std::string counted_by{};                  // the step_range by which the timeline's steps were counted before
     std::vector<std::string> communication{};  // patterns (communication.hpp); they cost a copy, too
     // These six as in report_input.
     std::string sort{};

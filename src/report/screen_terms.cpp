@@ -17,6 +17,7 @@ constexpr screen_term terms[] = {
      "The most GPU memory that PyTorch's allocator had given out in a step, and what held it: docs/guide/memory.md. It "
      "is followed by the GPU's memory, where that is known."},
     {"start-up", "The time before the first step: imports, the model, the first batch."},
+    {"startup", "The same as a range, which libprof opens: tables of ranges have its row."},
     {"warm-up", "The first steps, which load libraries, compile and allocate. They count in no figure of a step."},
     {"end", "The time after the last step."},
     {"between", "Time between steps that belongs to none: an evaluation, a pause between windows."},
@@ -37,10 +38,25 @@ constexpr screen_term terms[] = {
     {"compilation", "The CPU compiles, or captures a CUDA graph."},
     {"short gaps", "Up to 50 us between operations that were launched in time."},
     {"other", "Idle time of causes that have no column on this screen, and of causes that were not recorded."},
-    {"of it waits", "Part of the CPU's time: in calls that wait for the GPU or for a copy."},
+    {"of it waits",
+     "Part of the CPU's time: in calls that wait for the GPU or for a copy, also one from memory that is not "
+     "page-locked."},
+    {"GPU waits",
+     "In tables of ranges, part of the CPU's time: in calls that wait for the GPU, or may, by what they are: "
+     "synchronization, copies that return when they are done, cudaMalloc and alike. The screen's `of it waits` goes by "
+     "what was waited for: it has other copies from unpinned memory, too, and no cudaMalloc."},
     {"data loader", "The program fetches its next batch."},
     {"rest of the step", "Time in the step that lies in no phase: loss, metrics, logging, code of the program's own."},
+    {"outside ranges", "The same where no steps were found: code that runs in no range."},
+    {"other fusions",
+     "Kernels of XLA that fuse operations which are neither forward nor backward alone, as far as their names tell."},
     {"its own", "What a row has outside of the rows below it."},
+    {"#",
+     "In a name: a number that counts. iteration # is iteration 0, iteration 1 and so on, in one row (--fold, "
+     "--no-fold)."},
+    {"█ and ░",
+     "The bar above the table is one step: filled where the GPU is busy, by phase, and hatched where it is idle, by "
+     "cause. The bars at the rows' ends are their parts of it. Without UTF-8 they are # and dots."},
     {"×12", "Rows that are alike, in one: their times are added. forward ×2: it runs twice in a step."},
     {"3 more", "The sum of rows that are not shown."},
     {"Possible gains",
@@ -67,10 +83,8 @@ constexpr screen_term terms[] = {
      "Memory of the program that is not page-locked. The CPU copies from it piece by piece; with pin_memory=True "
      "PyTorch's loader uses page-locked memory."},
     {"CPU time",
-     "A gain that is larger than the idle time of its cause: the CPU gets on sooner although the GPU is busy "
-     "meanwhile, so that the "
-     "GPU "
-     "has work earlier in a later part of the step."},
+     "A gain that is larger than the idle time of its cause, by more than a twentieth of a step: the CPU gets on "
+     "sooner although the GPU is busy meanwhile, so that the GPU has work earlier in a later part of the step."},
     {"CUDA",
      "NVIDIA's interface to the GPU. A call of CUDA launches a kernel or a copy, waits for the GPU, or manages "
      "memory."},

@@ -18,6 +18,8 @@
 #include "analysis/rows.hpp"
 #include "analysis/selection/selected_part.hpp"
 #include "analysis/selection/step_marks.hpp"
+#include "analysis/steps/step_figures.hpp"
+#include "record/label.hpp"
 #include "report/reports.hpp"
 #include "support/capture_builder.hpp"
 #include "support/sanitized.hpp"
@@ -342,6 +344,45 @@ TEST(Selection, CountsStepsByARangeAfterTheFact) {
     EXPECT_EQ(kernels_of(selected_part(of.data, {}, {.ranges = {"backward"}, .steps = ":1"})),
               (std::vector<std::string>{"grad"}));
     EXPECT_THROW(count_steps_by(of.data, "iteratio"), nothing_selected);
+}
+
+// A phase of the name of a range around it, and a function that calls itself, are one stretch each.
+TEST(Selection, CountsNoStepInsideAnotherOfItsName) {
+    capture_builder capture;
+    const std::uint16_t phases = capture.domain(std::string(phase_domain));
+    auto& main = capture.thread("main");
+    for (std::uint64_t at = 0; at < 500; at += 100) {
+        main.push(at, "forward").push(at + 2, "forward", phases).pop(at + 40, phases).push(at + 41, "forward");
+        main.pop(at + 49).pop(at + 50);
+    }
+    timeline data = capture.build();
+    count_steps_by(data, "forward");
+    const attribution att = attribute(data);
+    const whole_steps found = find_whole_steps(data, att);
+    EXPECT_EQ(found.source, step_source::counted);
+    EXPECT_EQ(found.range, "forward");
+    EXPECT_EQ(found.steps.size(), 4U);
+    for (const whole_step& step : found.steps) EXPECT_EQ(step.length_ns(), 100);
+}
+
+// What ended the steps that were observed says nothing of those that a range counts.
+TEST(Selection, NamesTheRangeThatCountsSteps) {
+    capture_builder capture;
+    const std::uint16_t phases = capture.domain(std::string(phase_domain));
+    auto& main = capture.thread("main");
+    for (std::uint64_t at = 0; at < 500; at += 100) {
+        main.push(at, "step", phases).push(at + 10, "backward").pop(at + 50).pop(at + 100, phases);
+    }
+    timeline data = capture.build();
+    for (timeline_range& range : data.ranges) {
+        if (range.domain != 0) range.category = optimizer_witness;
+    }
+    EXPECT_EQ(measure_steps(data, attribute(data))->witness, optimizer_witness);
+    count_steps_by(data, "backward");
+    const std::optional<step_figures> steps = measure_steps(data, attribute(data));
+    ASSERT_TRUE(steps);
+    EXPECT_EQ(steps->range, "backward");
+    EXPECT_EQ(steps->witness, 0U);
 }
 
 // An operation counts where its launch is, although it ran later.

@@ -249,6 +249,40 @@ class Report(CommandLine):
         for line, words in zip(lines, ("no capture (*.prof) in the directory", "absent.prof", "junk.prof", "absent.json")):
             self.assertTrue(line.startswith("prof: ") and words in line, line)
 
+    def test_a_file_that_cannot_be_read_leaves_the_screen_of_the_other(self):
+        capture = self.capture()
+        alone = self.prof("report", capture)
+        beside = self.prof("report", "absent.prof", capture)
+        self.assertEqual((beside.returncode, beside.stdout), (1, alone.stdout))
+        for words in ("1 capture", "no peers", "Ranks"):
+            self.assertNotIn(words, beside.stdout)
+
+    def test_a_page_is_of_no_other_format(self):
+        page = self.dir / "page.html"
+        for more in (("--format", "json"), ("--output", "x.txt")):
+            self.assert_one_line(self.prof("report", self.capture(), "--html", page, *more), 2, "--html")
+        self.assertFalse(page.exists())
+
+    def test_a_row_waits_no_less_than_the_row_inside_it(self):
+        """Of ranges on one thread: what another thread does for a range waits there."""
+        captures = sorted((pathlib.Path(DOCS).parent / "examples" / "captures").rglob("*.prof"))
+        self.assertGreater(len(captures), 4)
+        waits = 0
+        for capture in captures:
+            for part in ((), ("--steps", "2:6"), ("--skip-first", "3"), ("--from", "1", "--to", "5")):
+                done = self.prof("report", capture, *part, "--format", "json")
+                if done.returncode != 0:
+                    continue  # it has no such part
+                report = json.loads(done.stdout)
+                of = {row["path"]: row for row in report["rows"] if row["type"] != "captured"}
+                for path, row in of.items():
+                    above = of.get(row.get("parent_path") or path.rpartition("/")[0])
+                    if above is None or row["adopted_ops"]:
+                        continue
+                    waits += row["wait_ns"] > 0
+                    self.assertGreaterEqual(above["wait_ns"], row["wait_ns"], (capture, part, path))
+        self.assertGreater(waits, 20)
+
     def test_the_newest_run_is_found(self):
         self.assert_one_line(self.prof("report"), 2, "FILE is required", "no capture in prof-captures")
         place = self.dir / "prof-captures"

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "analysis/steps/step_figures.hpp"
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/simulated_program.hpp"
 #include "support/capture_builder.hpp"
@@ -60,11 +62,66 @@ TEST(GraphLaunches, WouldSaveTheTimeBetweenSmallKernels) {
     EXPECT_NEAR(gain_us, 1.9 * kernel_count, 20);
 }
 
+// Their work was to be recorded, and no record is there: nothing is said of the GPU.
+TEST(GraphLaunches, OfLostWorkHaveNoPrice) {
+    capture_builder capture;
+    const std::uint16_t own = capture.domain("prof");
+    thread_script& main = capture.thread("python");
+    std::uint64_t correlation = 0;
+    capture.kernel(1'000'000, 10, 20);  // before the steps
+    for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
+        main.step(at(1'000 * step), step, own);
+        if (step > counted_steps) break;
+        main.call(at(1'000 * step + 1), at(1'000 * step + 400), ++correlation, launch_kernel, "kernel");
+        main.call(at(1'000 * step + 500), at(1'000 * step + 900), 1'000 + correlation, stream_synchronize);
+    }
+    timeline data = capture.build();
+    for (timeline_api_call& call : data.api_calls) call.is_unfinished = call.kernel_name != 0;
+    const attribution att = attribute(data);
+    const diagnosis of = diagnose(data, att);
+    EXPECT_EQ(of.steps, 0U);
+    EXPECT_THAT(of.findings, testing::IsEmpty());
+    EXPECT_THAT(of.not_looked,
+                testing::ElementsAre(HasSubstr("none of the 12 launches in the steps has a GPU record")));
+    const std::optional<step_figures> steps = measure_steps(data, att);
+    ASSERT_TRUE(steps);
+    EXPECT_FALSE(steps->has_gpu);
+}
+
 TEST(GraphLaunches, SaveNothingMoreWithinAGraph) {
     const diagnosis of = of_small_kernels(true);
     EXPECT_EQ(of.steps, counted_steps);
     for (const finding& each : of.findings) EXPECT_NE(each.rule, "launch_bound") << each.title << each.gain_ns;
     EXPECT_THAT(of.looked, Contains("launch_bound"));
+}
+
+// What the program uses already is not what the diagnosis advises, in its lines as on the first screen.
+TEST(GraphLaunches, AreNotAdvisedWhereSomeAreInUse) {
+    capture_builder capture;
+    const std::uint16_t own = capture.domain("prof");
+    thread_script& main = capture.thread("python");
+    std::uint64_t correlation = 0;
+    for (std::uint64_t step = 0; step <= counted_steps + 1; ++step) {
+        const std::uint64_t begin = 1'000 * step;
+        main.step(at(begin), step, own);
+        if (step > counted_steps) break;
+        for (std::uint64_t i = 0; i < 40; ++i) {
+            main.call(at(begin + 20 * i + 1), at(begin + 20 * i + 18), ++correlation, launch_kernel, "at::native::a");
+            placement on{};
+            if (i == 0) on.graph_node = 7;
+            capture.kernel(correlation, at(begin + 20 * i + 19), at(begin + 20 * i + 20), on, "at::native::a");
+        }
+        main.call(at(begin + 810), at(begin + 830), ++correlation, stream_synchronize);
+    }
+    const timeline data = capture.build();
+    const diagnosis of = diagnose(data, attribute(data));
+    ASSERT_FALSE(of.findings.empty());
+    const finding& first = of.findings.front();
+    EXPECT_EQ(first.rule, "launch_bound");
+    EXPECT_EQ(first.brief_advice, "fewer and larger CUDA graphs: some are in use");
+    ASSERT_FALSE(first.advice.empty());
+    EXPECT_THAT(first.advice.front(), HasSubstr("fewer and larger CUDA graphs, as some are in use"));
+    EXPECT_THAT(first.advice, testing::Each(Not(HasSubstr("reduce-overhead"))));
 }
 
 // Recorded with cuda_graphs=graphs.

@@ -17,6 +17,7 @@
 
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
+#include "export/report/gain_words.hpp"
 #include "report/screen_terms.hpp"
 
 namespace prof::first_screen_test {
@@ -312,7 +313,7 @@ TEST(FirstScreen, MakesOneRowOfSiblingsThatAreAlike) {
     EXPECT_THAT(lines, Contains(StartsWith("  layer 7 ")));
     const std::vector<std::string> plain =
         first_screen(document_of(where), {.width = 80, .lines = 40, .is_ascii = true});
-    EXPECT_THAT(plain, Contains(StartsWith("  layer 0 ... 11 x11 ")));
+    EXPECT_THAT(plain, Contains(StartsWith("  layer 0 ~ 11 x11 ")));
     for (const std::string& line : plain) {
         EXPECT_TRUE(std::all_of(line.begin(), line.end(), [](char each) { return each > 0; })) << line;
     }
@@ -347,6 +348,66 @@ TEST(FirstScreen, ShowsGainsInTheOrderOfTheDiagnosis) {
     EXPECT_THAT(found[2], HasSubstr("(rough; results change)"));
 }
 
+// Marks give way, as far as they must, to what the gain is of.
+TEST(FirstScreen, SaysWhatAGainIsOfHoweverNarrowItIs) {
+    priced_change all = change("copies from unpinned memory", 9e6, 0.8);
+    all.is_on_cpu = all.is_rough = all.changes_results = true;
+    EXPECT_THAT(gain_text(all, 120), HasSubstr("(CPU time; rough; results change)"));
+    EXPECT_THAT(gain_text(all, 50), HasSubstr("(CPU; rough; results)"));
+    EXPECT_THAT(gain_text(all, 36), HasSubstr("(rough)"));
+    for (std::size_t width = 16; width <= 120; ++width) {
+        const std::string text = gain_text(all, width);
+        EXPECT_LE(display_width(text), width) << text;
+        EXPECT_THAT(text, StartsWith("copies from unp")) << width;
+    }
+    all.places.clear();
+    EXPECT_EQ(gain_text(all, 20), "copies from unpinne…");
+}
+
+TEST(FirstScreen, EscapesNamesOnce) {
+    priced_change hostile = change("CPU code", 3e6, 0.3);
+    hostile.places = {"tab\tname", "a\x1b[31mred"};
+    hostile.more_places = 0;
+    EXPECT_EQ(gain_text(hostile, 100), "CPU code in tab\\x09name, a\\x1B[31mred");
+}
+
+TEST(FirstScreen, NamesTheRangeThatIsAStep) {
+    step_figures steps{.steps = 3, .witness = 1, .parts = {}};
+    EXPECT_EQ(what_a_step_is(steps), "one optimizer.step() each");
+    steps.range = "backward";
+    EXPECT_EQ(what_a_step_is(steps), "one range \"backward\" each");
+}
+
+// Neither a verdict on the GPU nor gains, and why; what mends the capture is seen on a low terminal, too.
+TEST(FirstScreen, HasNoVerdictOnWorkThatWasLost) {
+    step_table lost = small_table();
+    lost.devices = 0;
+    for (step_table_row& each : lost.rows) each.ns = {};
+    lost.lost_launches = 4443;
+    report_document document = document_of(lost);
+    auto& answer = *block_in<answer_block>(document.parts.front());
+    answer.gains.reset();
+    document.capture.warnings = {"one", "two", "three"};
+    document.capture.facts = {"prof seal completes the file"};
+    for (const std::size_t most : {std::size_t{16}, std::size_t{24}, std::size_t{60}}) {
+        const std::vector<std::string> lines = first_screen(document, {.width = 80, .lines = most});
+        EXPECT_THAT(lines, Contains("GPU   not known: none of the 4,443 launches in these steps has a GPU record"));
+        EXPECT_THAT(lines, Contains("note: prof seal completes the file"));
+        EXPECT_THAT(lines, Each(testing::Not(testing::ContainsRegex("busy|gain|Nothing was found|diagnose"))));
+    }
+}
+
+TEST(FirstScreen, NamesThePartThatIsShownAndWhatExaminesIt) {
+    report_document document = document_of(small_table());
+    auto& answer = *block_in<answer_block>(document.parts.front());
+    answer.gains.reset();
+    answer.place = " --from 5 --to 5.6 run.prof";
+    document.capture.selection = selection_facts{.request = {.from = "5", .to = "5.6"}};
+    const std::vector<std::string> lines = first_screen(document, {.width = 100, .lines = 24});
+    EXPECT_THAT(lines.front(), HasSubstr("from 5; to 5.6"));
+    EXPECT_THAT(lines.back(), StartsWith("next: prof diagnose --from 5 --to 5.6 run.prof"));
+}
+
 TEST(FirstScreen, SaysWhatIsNotKnown) {
     EXPECT_THAT(first_screen(document_of(small_table()), {.width = 80, .lines = 24}),
                 Contains("Nothing was found that would shorten a step by 1 %."));
@@ -358,6 +419,10 @@ TEST(FirstScreen, SaysWhatIsNotKnown) {
     EXPECT_THAT(lines, Contains(StartsWith("ms in all ")));
     EXPECT_THAT(lines, Contains(StartsWith("outside ranges ")));
     EXPECT_THAT(lines, Contains(StartsWith("whole recording ")));
+    for (const std::size_t width : {60, 80}) {
+        const std::vector<std::string> narrow = first_screen(document_of(without), {.width = width, .lines = 24});
+        EXPECT_THAT(narrow, Contains(testing::ContainsRegex("^Step .*--step-range NAME marks? them$")));
+    }
     EXPECT_TRUE(first_screen(report_document{}, {}).empty());
 }
 

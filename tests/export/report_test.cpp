@@ -197,7 +197,7 @@ TEST(ReportText, HasTheWaitsOfACaptureWithoutGpuWork) {
     projected.rows.back().kind = row_kind::no_range;
     projected.rows.back().wait_ns = 5'000;
     const std::string text = projection_text(projected, {});
-    EXPECT_THAT(line_with(text, "median"), EndsWith("wait"));
+    EXPECT_THAT(line_with(text, "median"), EndsWith("GPU waits"));
     EXPECT_THAT(line_with(text, "(no range)"), EndsWith("5.000"));
 }
 
@@ -300,7 +300,7 @@ TEST(ReportText, HasColumnsForWaitsCommunicationAndBytesIfAny) {
     projected.rows[0].payload_bytes = 4'000'000;
     projected.wait_ns = 9'000;
     text = projection_text(projected, layout);
-    EXPECT_THAT(line_with(text, "GPU/each"), HasSubstr("wait    bytes"));
+    EXPECT_THAT(line_with(text, "GPU/each"), HasSubstr("GPU waits    bytes"));
     EXPECT_THAT(line_with(text, "forward"), HasSubstr("7.000  4.00 MB"));
     EXPECT_THAT(line_with(text, "all GPU work"), HasSubstr("9.000"));
     const timeline data = hta_capture();

@@ -12,6 +12,7 @@
 #include "analysis/breakdown/device_cover.hpp"
 #include "analysis/projection/op_class.hpp"
 #include "analysis/projection/transfer_name.hpp"
+#include "analysis/steps/lost_work.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "base/statistics.hpp"
 
@@ -324,7 +325,9 @@ std::int64_t step_breakdown::total_of(time_use use) const noexcept {
 std::optional<step_breakdown> break_down(const timeline& data, const attribution& att, std::string_view step_function,
                                          const step_scope& scope) {
     if (data.ops.empty()) return {};
-    return broken_down(data, att, find_breakdown_steps(data, att, !step_function.empty(), scope), most_slow_steps);
+    const breakdown_steps found = find_breakdown_steps(data, att, !step_function.empty(), scope);
+    if (launches_of_lost_work(data, found.of.steps) != 0) return {};  // it is not known what the GPU did
+    return broken_down(data, att, found, most_slow_steps);
 }
 
 std::optional<step_breakdown> break_down_steps(const timeline& data, const attribution& att, const whole_steps& steps,

@@ -154,12 +154,10 @@ private:
             const std::int64_t duration_ns = call.end_ns - call.start_ns;
             result_.wait_ns += duration_ns;
             bool in_range = false;
-            for (open_node_id at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
-                const node_id node = tree_.node_of(data_.open_nodes[at].range);
-                if (node == npos) continue;  // hidden
+            tree_.for_each_node_on_thread(call, [&](node_id node) {
                 in_range = true;
                 rows_[node].wait_ns += duration_ns;
-            }
+            });
             if (!in_range) rows_[row_tree::no_range].wait_ns += duration_ns;
         }
     }

@@ -11,6 +11,7 @@
 // (compilation_stages.hpp), with all that is inside: it shares the row `compilation`, unless nothing is folded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -86,6 +87,22 @@ public:
             shared = around;
         });
         if (shared != npos) visit(shared);
+    }
+    // Calls visit(node) for the row of each range open on the call's own thread, once each, and also for a row that
+    // such a range shares with one around it on that thread.
+    template <typename TVisit>
+    void for_each_node_on_thread(const timeline_api_call& call, TVisit&& visit) const {
+        std::vector<node_id> visited;  // of rows that are shared
+        for (open_node_id at = call.open_on_thread; at != npos; at = data_.open_nodes[at].below_on_thread()) {
+            const range_id range = data_.open_nodes[at].range;
+            if (att_.hidden.contains(data_.ranges[range]) || !data_.ranges[range].takes_part()) continue;
+            const range_id named = range_with_row(range);
+            if (!is_range(named) || data_.ranges[named].thread != call.thread) continue;
+            const node_id row = node_of_[named];
+            if (std::find(visited.begin(), visited.end(), row) != visited.end()) continue;
+            if (named != range) visited.push_back(row);
+            visit(row);
+        }
     }
     node_id fixed_of(op_id op) const noexcept;
     static row_kind kind_of(node_id node) noexcept;

@@ -180,7 +180,7 @@ std::string steps_text(const selection_facts& of) {
 
 }  // namespace
 
-std::string selection_line(const selection_facts& of) {
+std::string selection_choice(const selection_facts& of) {
     std::string out;
     const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
     std::string patterns;
@@ -189,6 +189,12 @@ std::string selection_line(const selection_facts& of) {
     if (of.all_steps != 0) add(steps_text(of));
     if (!of.request.from.empty()) add("from " + of.request.from);
     if (!of.request.to.empty()) add("to " + of.request.to);
+    return out;
+}
+
+std::string selection_line(const selection_facts& of) {
+    std::string out = selection_choice(of);
+    const auto add = [&](const std::string& text) { out += (out.empty() ? "" : "; ") + text; };
     if (!of.times.is_empty()) add(fmt::format("{:.3f} s", static_cast<double>(of.times.total_ns()) * 1e-9));
     add(fmt::format("{} of {} GPU operations", with_thousands(of.ops), with_thousands(of.all_ops)));
     return out;

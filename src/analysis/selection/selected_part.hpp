@@ -41,6 +41,8 @@ struct selection_facts {
     std::vector<std::string> in_vain{};  // a line for each pattern that no range matches
 };
 
+// "range backward; steps 3 to 7 (5 of 12); from 5; to 5.6": what was chosen.
+std::string selection_choice(const selection_facts& of);
 // "range backward; steps 3 to 7 (5 of 12); 0.181 s; 1,850 of 4,575 GPU operations"
 std::string selection_line(const selection_facts& of);
 

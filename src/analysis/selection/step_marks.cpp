@@ -20,15 +20,21 @@
 namespace prof {
 namespace {
 
-// The moments at which a range of the name was pushed, by time.
+// The ranges of the name, by time. One that lies in another of them on its thread is a part of that one's step: a phase
+// and the program's range of the same stretch, or a function that calls itself.
 std::vector<const timeline_range*> beginnings(const timeline& data, const range_name& wanted) {
     std::unordered_map<std::uint64_t, bool> known;  // by timeline_range::name_key()
+    row_values<thread_id, std::int64_t> inside_until_ns(data.threads.size(), INT64_MIN);
     std::vector<const timeline_range*> out;
     for (const timeline_range& range : data.ranges) {
         if (range.style != range_style::push_pop) continue;
         const auto [found, is_new] = known.try_emplace(range.name_key(), false);
         if (is_new) found->second = is_named(data, range, wanted);
-        if (found->second) out.push_back(&range);
+        if (!found->second) continue;
+        std::int64_t& until_ns = inside_until_ns[range.thread];
+        if (range.start_ns < until_ns) continue;
+        until_ns = range.inside_until_ns();
+        out.push_back(&range);
     }
     return out;
 }

@@ -9,8 +9,8 @@
 namespace prof {
 
 // Replaces the steps that the timeline counts by those that the ranges `name` begin: NAME or NAME@DOMAIN, where NAME is
-// a range's name, with # for each number, or a shell pattern of it. They are numbered from 0. Linear in the ranges and
-// marks. Throws nothing_selected if there is no such range.
+// a range's name, with # for each number, or a shell pattern of it. One inside another of them on its thread begins
+// none. They are numbered from 0. Linear in the ranges and marks. Throws nothing_selected if there is no such range.
 void count_steps_by(timeline& data, std::string_view name);
 
 }  // namespace prof

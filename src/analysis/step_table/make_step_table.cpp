@@ -16,6 +16,7 @@
 #include "analysis/step_table/make_step_table.hpp"
 #include "analysis/step_table/step_children.hpp"
 #include "analysis/step_table/step_rows.hpp"
+#include "analysis/steps/lost_work.hpp"
 #include "analysis/steps/step_search.hpp"
 
 namespace prof {
@@ -67,7 +68,8 @@ public:
           cells_(cells) {}
 
     void run(step_table& out) {
-        const std::set<std::uint32_t> devices = devices_of(data_);
+        out.lost_launches = launches_of_lost_work(data_, steps_);
+        const std::set<std::uint32_t> devices = out.lost_launches == 0 ? devices_of(data_) : std::set<std::uint32_t>();
         for (const std::uint32_t device : devices) cover(device);
         add_host_time();
         count_calls();

@@ -67,8 +67,11 @@ struct step_table {
     bool by_gpu = false;        // the steps lie where the GPU executes them (whole_step::from_ns): the host runs ahead
     std::uint64_t steps = 0;    // 1 where there are none
     std::uint32_t devices = 0;  // 0: no GPU work; all of `ns` are 0 then
-    std::int64_t wall_ns = 0;   // the steps' lengths added, times the number of GPUs: exactly the sum over the rows
-    std::int64_t cpu_ns = 0;    // how long the host was in the steps: exactly the sum of cpu_ns over the rows
+    // So many launches of the steps have no GPU record, and none has one (lost_work.hpp): `devices` is 0 then, since it
+    // is not known what the GPU did.
+    std::uint64_t lost_launches = 0;
+    std::int64_t wall_ns = 0;  // the steps' lengths added, times the number of GPUs: exactly the sum over the rows
+    std::int64_t cpu_ns = 0;   // how long the host was in the steps: exactly the sum of cpu_ns over the rows
     std::vector<step_table_row> rows{};  // largest first by total_ns, without GPU work by cpu_ns; `rest` among them
 };
 

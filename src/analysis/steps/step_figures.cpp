@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/steps/lost_work.hpp"
 #include "analysis/steps/step_parts.hpp"
 #include "analysis/steps/step_search.hpp"
 #include "base/statistics.hpp"
@@ -94,7 +95,7 @@ std::optional<step_figures> measure_steps(const timeline& data, const attributio
         out.host_ns += on_host_ns.back();
     }
     out.host_median_ns = median(std::move(on_host_ns));
-    step_meter(data, att, found).run(out);
+    if (launches_of_lost_work(data, found.steps) == 0) step_meter(data, att, found).run(out);
     out.whole = std::move(found);
     return out;
 }

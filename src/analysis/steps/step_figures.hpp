@@ -27,7 +27,7 @@ struct step_figures {
     std::uint64_t warm_up = 0;  // whole steps left out before them
     bool is_first = false;      // only the program's first step is there
     step_source source = step_source::counted;
-    std::string range{};        // of recurring steps: the range that begins each
+    std::string range{};        // of recurring and counted steps: the range that begins each; "": none does
     std::uint32_t witness = 0;  // what ended the observed steps (record/label.hpp); 0: unknown
     std::string function{};     // the jitted function whose executions are the steps; "" if there is none
     // Their lengths (whole_step::length_ns): those of all added, and of single ones.
@@ -40,7 +40,8 @@ struct step_figures {
     std::int64_t host_ns = 0;
     whole_steps whole{};  // these steps
     // Of the GPU operations whose launch began in one of these steps, on any thread, at whatever time they ran.
-    bool has_gpu = false;         // false: no launch of GPU work was recorded, and the rest is 0
+    // false: no launch of GPU work was recorded, or none of the steps' has a GPU record (lost_work.hpp); the rest is 0
+    bool has_gpu = false;
     std::int64_t gpu_sum_ns = 0;  // durations added; equals the sum over all parts
     std::int64_t gpu_busy_ns = 0;
     std::uint64_t ops = 0;

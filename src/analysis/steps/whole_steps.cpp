@@ -106,7 +106,7 @@ private:
     }
 
     whole_steps counted() const {
-        whole_steps out{.source = step_source::counted};
+        whole_steps out{.source = step_source::counted, .range = name_of_counted()};
         for (const timeline_mark& mark : data_.marks) {
             if (begins_step(data_, mark)) out.thread = mark.thread;
         }
@@ -115,6 +115,14 @@ private:
         }
         if (out.steps.empty()) add_single(out);
         return out;
+    }
+
+    // The range whose pushes are counted; "": steps are counted otherwise, or are the observed ones.
+    std::string name_of_counted() const {
+        const std::string& given = data_.property("step_range");
+        const std::optional<range_name> parsed = parse_range_name(given);
+        const bool is_phase_step = parsed && parsed->name == step_phase && parsed->domain == phase_domain;
+        return is_phase_step ? std::string() : given;
     }
 
     // Where steps are ranges of the program, the only one is whole if it has its end.
@@ -232,7 +240,7 @@ std::string_view step_witness_name(std::uint32_t witness) noexcept {
 
 whole_steps find_whole_steps(const timeline& data, const attribution& att, bool has_step_function) {
     whole_steps out = step_finder(data, att, has_step_function).run();
-    out.witness = witness_of(data, att);
+    if (out.source != step_source::counted || out.range.empty()) out.witness = witness_of(data, att);
     out.streams = delay_steps(data, out.steps);
     return out;
 }

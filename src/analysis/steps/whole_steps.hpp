@@ -48,8 +48,9 @@ struct whole_step {
 
 struct whole_steps {
     step_source source = step_source::counted;
-    std::uint32_t witness = 0;        // what ended the observed steps (record/label.hpp); 0: unknown
-    std::string range{};              // of recurring ranges: the one that begins each step, folded
+    std::uint32_t witness = 0;  // what ended the observed steps (record/label.hpp); 0: unknown
+    // The range that begins each step: of recurring ones, folded; of counted ones, as step_range has it. "": none does.
+    std::string range{};
     bool range_is_step = false;       // that range is all of the step's ranges, not the first of several
     thread_id thread = npos;          // the thread that has the steps; npos: there is none
     std::vector<whole_step> steps{};  // by start_ns, without overlap on the host and in time

@@ -66,7 +66,19 @@ std::optional<place_advice> advice_of_launches(const rule_input& input, const st
         return op.kind == op_kind::graph || op.graph_node != npos;
     });
     if (!has_graphs) return {};
-    return place_advice{.brief = "fewer and larger CUDA graphs: some are in use"};
+    place_advice out{.brief = "fewer and larger CUDA graphs: some are in use", .replaces_briefs = true};
+    if (input.used.has_torch) {
+        out.text =
+            "PyTorch: fewer and larger CUDA graphs, as some are in use: fewer graph breaks "
+            "(TORCH_LOGS=graph_breaks has them), and more of the step in one compiled or graphed function";
+    } else if (input.used.has_jax) {
+        out.text =
+            "JAX: fewer and larger CUDA graphs, as some are in use: one jax.jit around the whole step, or lax.scan "
+            "over steps";
+    } else {
+        out.text = "CUDA: fewer and larger CUDA graphs, as some are in use: capture what lies between them, too";
+    }
+    return out;
 }
 
 }  // namespace

@@ -35,8 +35,9 @@ struct advice_line {
 };
 // Of one place, in the stead of a rule's advice for any program.
 struct place_advice {
-    std::string brief{};  // "": none
-    std::string text{};   // "": that of the rule
+    std::string brief{};           // "": none
+    std::string text{};            // "": that of the rule
+    bool replaces_briefs = false;  // in the stead of all lines that are for a narrow screen
 };
 
 // Groups are those of all steps, without changes: which group belongs to which rule is decided for all steps at once,

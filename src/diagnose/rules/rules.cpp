@@ -76,6 +76,7 @@ chosen_advice advice_of(const rule& asked, const rule_input& input, const std::s
     const auto add = [&](std::span<const advice_line> lines) {
         for (const advice_line& line : lines) {
             if (!is_for(line.whom, input.used) || (replaces && line.whom == written_with::any)) continue;
+            if (here && here->replaces_briefs && !line.brief.empty()) continue;
             out.all.emplace_back(line.text);
             if (!here && out.brief.empty()) out.brief = line.brief;
         }

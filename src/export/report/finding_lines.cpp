@@ -28,22 +28,23 @@ std::string counted(std::uint64_t count, std::string_view what) {
     return fmt::format("{} {}{}", with_thousands(count), what, count == 1 ? "" : "s");
 }
 
-// "CPU code, outside ranges" with the words of rows.
+// "CPU code, outside ranges" with the words of rows. Ready for a terminal.
 std::string shown_part(const finding_part& part, bool has_steps) {
-    std::string out = part.what;
     constexpr std::string_view none = "outside ranges";
-    if (const std::size_t at = out.rfind(none); has_steps && part.place.empty() && at != std::string::npos) {
-        return out.replace(at, none.size(), "in " + place_name({}));
-    }
-    const std::size_t at = part.place.empty() ? std::string::npos : out.rfind(part.place);
-    return at == std::string::npos ? out : out.replace(at, part.place.size(), place_name(part.place));
+    const std::string_view what = part.what;
+    const bool is_outside = part.place.empty();
+    const std::string_view named = is_outside ? none : std::string_view(part.place);
+    const std::size_t at = is_outside && !has_steps ? std::string_view::npos : what.rfind(named);
+    if (at == std::string_view::npos) return terminal_safe(what);
+    return terminal_safe(what.substr(0, at)) + (is_outside ? "in " : "") + terminal_safe(place_name(part.place)) +
+           terminal_safe(what.substr(at + named.size()));
 }
 
 class finding_text {
 public:
     explicit finding_text(const findings_block& block)
         : of_(block.found),
-          changes_(priced_changes_of(block.found)),
+          changes_(block.changes.dearest),
           begin_ns_(block.begin_ns),
           unit_(screen_unit::for_step(of_.step_ns)) {}
 
@@ -87,16 +88,16 @@ private:
 
     void add(std::size_t number, const finding& found) {
         lines_.emplace_back();
-        lines_.push_back(fmt::format("{}. {}: at most {}", number, gain_text(changes_.dearest[number - 1], widest),
-                                     price(found.gain_ns)));
+        lines_.push_back(
+            fmt::format("{}. {}: at most {}", number, gain_text(changes_[number - 1], widest), price(found.gain_ns)));
         lines_.push_back(fmt::format("   {} takes {}{}{}; confidence: {}", found.rule, cost_of(found.cost_ns),
                                      sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
-            lines_.push_back(fmt::format(
-                "   - {}: {}, {}; the longest {}, at {:.6f} s",
-                shortened(terminal_safe(shown_part(part, of_.has_steps)), widest_part) + terminal_safe(line_of(part)),
-                cost_of(part.cost_ns), times_of(part.count), ms(static_cast<double>(part.longest_ns)),
-                static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
+            lines_.push_back(
+                fmt::format("   - {}: {}, {}; the longest {}, at {:.6f} s",
+                            shortened(shown_part(part, of_.has_steps), widest_part) + terminal_safe(line_of(part)),
+                            cost_of(part.cost_ns), times_of(part.count), ms(static_cast<double>(part.longest_ns)),
+                            static_cast<double>(part.longest_at_ns - begin_ns_) / 1e9));
         }
         if (!found.modules.empty()) {
             lines_.push_back("   modules: " + terminal_safe(fmt::format("{}", fmt::join(found.modules, ", "))));
@@ -163,7 +164,7 @@ private:
     static constexpr std::size_t widest_part = 80;  // of a place, and of what its line was doing
 
     const diagnosis& of_;
-    priced_changes changes_;
+    const std::vector<priced_change>& changes_;  // by finding
     std::int64_t begin_ns_;
     screen_unit unit_;
     std::vector<std::string> lines_;

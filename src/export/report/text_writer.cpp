@@ -46,7 +46,19 @@ public:
         (is_of_job ? jobs_ : documents_).push_back(shown_document(document, layout_.shown));
     }
 
-    std::string text() const override {
+    std::string text() const override { return layout_.is_ascii ? with_ascii_cuts(made()) : made(); }
+
+private:
+    // As the first screen has them (fit_lines).
+    static std::string with_ascii_cuts(std::string text) {
+        constexpr std::string_view ellipsis = "…";
+        for (std::size_t at = 0; (at = text.find(ellipsis, at)) != std::string::npos;) {
+            text.replace(at, ellipsis.size(), "~");
+        }
+        return text;
+    }
+
+    std::string made() const {
         if (documents_.size() + jobs_.size() == 0) return {};
         if (documents_.size() + jobs_.size() == 1) {
             return shown_text(documents_.empty() ? jobs_.front() : documents_.front(), layout_);
@@ -88,7 +100,6 @@ public:
         return out;
     }
 
-private:
     static constexpr std::size_t most_tables = 8;
 
     // Of the report `ranks`: a sentence for each job; none if that was not made.

@@ -8,15 +8,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "analysis/step_table/make_step_table.hpp"
 #include "analysis/steps/capture_start.hpp"
 #include "base/json_text.hpp"
 #include "report/capture_diagnosis.hpp"
 #include "report/makers.hpp"
 #include "report/memory_answer.hpp"
+#include "report/projected_timeline.hpp"
 #include "report/report_column.hpp"
 
 namespace prof {
@@ -76,11 +79,23 @@ report_part one_block(const report_input& input, std::string_view name, TBlock&&
     return out;
 }
 
+// Of the steps that are examined, which ranges do not choose.
+std::optional<step_table> examined_time(const report_input& input) {
+    const selected_part* const part = input.selected;
+    if (part == nullptr || !part->has_ranges()) return step_table_of(projected_timeline(input), input);
+    return make_step_table(part->whole(), part->whole_att(), part->step_function(), part->scope(), &part->recorded(),
+                           input.projected.fold);
+}
+
 // The caller's, or one that is made here.
 findings_block findings_of(const report_input& input) {
-    if (input.diagnosed != nullptr) return {input.diagnosed->get(), earliest_moment(input.diagnosed->data())};
     capture_diagnosis own(input.data, input.projected, default_least_share);
-    return {own.get(), earliest_moment(input.data)};
+    capture_diagnosis& made = input.diagnosed != nullptr ? *input.diagnosed : own;
+    findings_block out{made.get(), earliest_moment(made.data())};
+    std::optional<step_table> where;
+    if (!out.found.findings.empty()) where = examined_time(input);
+    out.changes = priced_changes_of(out.found, where ? &*where : nullptr);
+    return out;
 }
 
 }  // namespace

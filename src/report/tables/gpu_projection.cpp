@@ -172,7 +172,9 @@ private:
 
     columns other_figures() const {
         using row = projection_row;
-        return {{{"", titled_if_any(&row::wait_ns, "wait", "wait"), quantity::time_ns, 2}, of_row(&row::wait_ns), true},
+        return {{{"", titled_if_any(&row::wait_ns, "GPU waits", "GPU waits"), quantity::time_ns, 2},
+                 of_row(&row::wait_ns),
+                 true},
                 {{"communication_ns", titled_if_any(&row::communication_ns, "comm"), quantity::time_ns, 2},
                  of_row(&row::communication_ns),
                  true},
@@ -202,7 +204,7 @@ std::vector<legend_line> range_legend() {
             {"min", "min, max: likewise."},
             {"stddev", "stddev: likewise."},
             {"host median", "host min, median, max: of one instance."},
-            {"wait", "wait: host time in calls that wait for the GPU."},
+            {"GPU waits", "GPU waits: host time in calls that wait for the GPU, or may."},
             {"comm", "comm: of GPU, NCCL's kernels."},
             {"bytes", "bytes: as the ranges themselves say."}};
 }
@@ -211,7 +213,7 @@ std::vector<legend_line> host_legend() {
     return {{"total", "total: time between begin and end."},
             {"self", "self: without the ranges directly inside, on the same thread."},
             {"median", "min to max: of one instance."},
-            {"wait", "wait: in calls that wait for the GPU."},
+            {"GPU waits", "GPU waits: in calls that wait for the GPU, or may."},
             {"bytes", "bytes: as the ranges themselves say."}};
 }
 
@@ -420,6 +422,10 @@ report_part gpu_projection_part(const projected_timeline& shown, const report_in
             where = step_table_of(shown, input);
             run = run_parts_of(shown, input);
         });
+    if (auto* const ranges = block_in<table>(out);
+        ranges != nullptr && input.selected != nullptr && input.selected->has_ranges()) {
+        ranges->remark = ": sums of all that was selected; ranges are no steps";
+    }
     auto& answer = *block_in<answer_block>(out);
     answer.where = std::move(where);
     if (input.selected == nullptr) answer.run = run;

@@ -138,7 +138,7 @@ public:
             {{"", titled(has_gpu_, "ops"), quantity::mean_count, 4},
              [this](const auto& row) { return of_a_step(row.figures.ops); }},
             {{"", titled_if_any("adopted", &projection_row::adopted_ops), quantity::share, 1}, adopted_share},
-            {{"", titled_if_any("waits", &projection_row::wait_ns), quantity::time_ns, 2},
+            {{"", titled_if_any("GPU waits", &projection_row::wait_ns), quantity::time_ns, 2},
              if_any(&projection_row::wait_ns)},
             {{"", titled_if_any("comm", &projection_row::communication_ns), quantity::time_ns, 2},
              if_any(&projection_row::communication_ns)},
@@ -213,7 +213,7 @@ std::vector<legend_line> legend_of(bool has_gpu, std::uint32_t devices) {
     if (!has_gpu) {
         return {{"CPU", "CPU: time between begin and end, in a step."},
                 {"self", "self: without the ranges directly inside, on the same thread."},
-                {"waits", "waits: in calls that wait for the GPU."},
+                {"GPU waits", "GPU waits: in calls that wait for the GPU, or may."},
                 {"bytes", "bytes: as the ranges themselves say."}};
     }
     return {{"CPU", "CPU: time between begin and end, in a step."},
@@ -222,7 +222,7 @@ std::vector<legend_line> legend_of(bool has_gpu, std::uint32_t devices) {
             {"self", "self: of those launched in no inner range."},
             {"busy", "busy: time with at least one running."},
             {"adopted", "adopted: share of them that another thread launched for the range."},
-            {"waits", "waits: CPU time in calls that wait for the GPU."},
+            {"GPU waits", "GPU waits: CPU time in calls that wait for the GPU, or may."},
             {"comm", "comm: of GPU, NCCL's kernels."},
             {"bytes", "bytes: as the ranges themselves say."}};
 }

@@ -81,10 +81,12 @@ public:
         std::vector<std::string> warnings = warning_lines();
         const std::vector<std::string> next = next_lines();
         const std::string bar = table_.bar();
+        const std::string lost = lost_text();
         const bool has_gains = answer_.gains.has_value() && answer_.where->has_steps;
 
         // What every screen has; then lines go to what matters next, as long as there are any.
-        std::size_t used = 1 + warnings.size() + 2 + (bar.empty() ? 0 : 1) + table_.head_lines() + 1 + next.size();
+        std::size_t used = 1 + warnings.size() + 2 + (bar.empty() ? 0 : 1) + (lost.empty() ? 0 : 1) +
+                           table_.head_lines() + 1 + next.size();
         if (has_gains) used += gains_.empty() ? 1 : 2 + (gains_.front()->brief_advice.empty() ? 0 : 1);
         std::size_t left = layout_.lines > used ? layout_.lines - used : 0;
         const auto take = [&](std::size_t wanted) {
@@ -125,6 +127,7 @@ public:
         for (std::string& line : warnings) out.push_back(std::move(line));
         out.push_back(step_line());
         if (has_uneven) out.push_back(uneven);
+        if (!lost.empty()) out.push_back(lost);
         out.push_back(table_.has_gpu() ? gpu_line() : cpu_line());
         if (has_run) out.push_back(run);
         if (has_memory) out.push_back(memory);
@@ -141,7 +144,7 @@ public:
 
     screen_blocks blocks() {
         collect_gains();
-        screen_blocks out{.program = short_command(document_.capture), .gpus = gpus_text(document_.capture.process)};
+        screen_blocks out{.program = short_command(document_.capture), .gpus = gpus_of_screen()};
         const auto add_fact = [&](std::string_view line) {
             if (line.empty()) return;
             const std::size_t word = line.find(' ');
@@ -152,6 +155,7 @@ public:
         if (const std::string uneven = uneven_text(); !uneven.empty()) {
             out.facts.back().second += "; " + uneven.substr(continuation.size());
         }
+        add_fact(lost_text());
         add_fact(table_.has_gpu() ? gpu_line() : cpu_line());
         add_fact(run_text());
         add_fact(memory_text());
@@ -179,7 +183,8 @@ public:
 private:
     std::vector<std::string> small() {
         collect_gains();
-        std::vector<std::string> out{step_line(), table_.has_gpu() ? gpu_line() : cpu_line()};
+        const std::string lost = lost_text();
+        std::vector<std::string> out{step_line(), table_.has_gpu() ? gpu_line() : lost.empty() ? cpu_line() : lost};
         if (!gains_.empty()) out.push_back(gain_line(*gains_.front()));
         for (std::string& line : next_lines()) out.push_back(std::move(line));
         fit_lines(out, layout_);
@@ -201,11 +206,11 @@ private:
 
     std::string prof_line() const {
         std::string what = short_command(document_.capture);
-        // "selected: steps 3 to 7 (5 of 12); 0.031 s; …"
-        const std::string selection = line_of_selection(document_.capture);
-        const std::size_t from = selection.find(": ");
-        if (from != std::string::npos) what += ", " + selection.substr(from + 2, selection.find(';') - from - 2);
-        const std::string gpus = gpus_text(document_.capture.process);
+        if (document_.capture.selection) {
+            const std::string chosen = selection_choice(*document_.capture.selection);
+            if (!chosen.empty()) what += ", " + terminal_safe(chosen);
+        }
+        const std::string gpus = gpus_of_screen();
         constexpr std::size_t wide = 100;
         if (layout_.width >= wide) {
             const captured_process& process = document_.capture.process;
@@ -218,19 +223,33 @@ private:
         return head_line(std::move(what), gpus, layout_.width);
     }
 
+    // Where the work of the steps was lost, that none was recorded says nothing of the program.
+    std::string gpus_of_screen() const {
+        const captured_process& process = document_.capture.process;
+        const bool is_lost = answer_.where->lost_launches != 0 && process.ops == 0;
+        return is_lost ? std::string("GPU work lost") : gpus_text(process);
+    }
+
     std::vector<std::string> warning_lines() const {
-        std::vector<std::string> all = document_.capture.warnings;
+        struct remark {
+            std::string text;
+            bool is_fact;
+        };
+        std::vector<remark> all;
+        for (const std::string& text : document_.capture.warnings) all.push_back({text, false});
         // How the recording ended, if it was not in good order, and what was recorded of the program.
-        all.insert(all.end(), document_.capture.facts.begin(), document_.capture.facts.end());
+        for (const std::string& text : document_.capture.facts) all.push_back({text, true});
+        // What mends the others comes first, so that it is seen on every terminal.
+        std::stable_partition(all.begin(), all.end(),
+                              [](const remark& each) { return each.text.find("prof seal") != std::string::npos; });
         const bool is_whole = layout_.lines == SIZE_MAX;
         constexpr std::size_t low = 20;
         const std::size_t most = layout_.lines < low ? 1 : 2;  // warnings, and lines of one
         std::vector<std::string> out;
         std::size_t shown = 0;
-        for (const std::string& warning : all) {
+        for (const auto& [warning, is_fact] : all) {
             if (!is_whole && shown == most) break;
             ++shown;
-            const bool is_fact = shown > document_.capture.warnings.size();
             const std::string text = wrapped((is_fact ? "note: " : "warning: ") + terminal_safe(warning), layout_.width,
                                              is_fact ? "      " : "         ");
             std::size_t lines = 0;
@@ -253,13 +272,18 @@ private:
     std::string step_line() const {
         const step_table& where = *answer_.where;
         if (!where.has_steps || !answer_.step) {
-            return "Step  none was found; prof_step(), libprof.step() or --step-range NAME marks them";
+            constexpr std::string_view none = "Step  none found; ";
+            constexpr std::string_view all = "prof_step(), libprof.step() or --step-range NAME marks them";
+            constexpr std::string_view one = "--step-range NAME marks them";
+            const bool has_room = none.size() + all.size() <= layout_.width;
+            return std::string(none) + std::string(has_room ? all : one);
         }
         const step_figures& steps = *answer_.step;
         const screen_unit& in = unit();
         std::string out = "Step  " + in.with_unit(table_.numbers().whole);
         if (steps.is_first) {
-            out += ", the first, which alone is whole";
+            out += document_.capture.selection ? ", the program's first, with its warm-up"
+                                               : ", the first, which alone is whole";
         } else if (steps.steps == 1) {
             out += ", one step, which is few";
         } else {
@@ -270,6 +294,14 @@ private:
         out += "; " + what_a_step_is(steps);
         if (answer_.run && answer_.run->windows > 1) out += fmt::format(", in {} windows", answer_.run->windows);
         return out;
+    }
+
+    // Instead of the line on the GPU.
+    std::string lost_text() const {
+        const std::uint64_t lost = answer_.where->lost_launches;
+        if (lost == 0) return {};
+        return fmt::format("GPU   not known: none of the {} launch{}{} has a GPU record", with_thousands(lost),
+                           lost == 1 ? "" : "es", answer_.where->has_steps ? " in these steps" : "");
     }
 
     std::string gpu_line() const {
@@ -435,7 +467,11 @@ private:
     std::vector<std::string> next_lines() const {
         if (!answer_.place) return {};
         const bool has_findings = answer_.gains && !answer_.gains->dearest.empty();
+        const bool is_part = document_.capture.selection.has_value();
         std::vector<std::string> parts;
+        if (is_part && answer_.where->has_steps && answer_.where->lost_launches == 0) {
+            parts.push_back("prof diagnose" + *answer_.place + " (what these steps could gain)");
+        }
         if (has_findings) parts.push_back("prof diagnose" + *answer_.place + " (each place, what to try)");
         // A gain that is in a few steps names them.
         constexpr std::string_view steps = "prof report --steps ";
@@ -451,7 +487,9 @@ private:
         // What a command answers is left out before the command is, and a path that leaves no room is FILE.
         const auto is_long = [&] { return display_width(parts.front()) + 6 > layout_.width; };
         if (is_long() && parts.front().ends_with(')')) parts.front().resize(parts.front().rfind(" ("));
-        if (is_long()) parts.front() = has_findings ? "prof diagnose FILE" : "prof report FILE --full";
+        if (is_long())
+            parts.front() =
+                parts.front().starts_with("prof diagnose") ? "prof diagnose FILE" : "prof report FILE --full";
         std::string out = "next: ";
         std::size_t shown = 0;
         for (const std::string& part : parts) {
@@ -481,6 +519,7 @@ const answer_block* answer_in(const report_document& document) noexcept {
 
 std::string what_a_step_is(const step_figures& steps) {
     if (!steps.function.empty()) return fmt::format("one call of {} each", terminal_safe(steps.function));
+    if (!steps.range.empty()) return fmt::format("one range \"{}\" each", terminal_safe(steps.range));
     if (steps.witness == optimizer_witness) return "one optimizer.step() each";
     if (steps.witness == call_witness) return "one call of the outermost module each";
     if (steps.witness == annotation_witness) return "each marked by the program";  // as by JAX's annotation
@@ -495,7 +534,7 @@ std::string what_a_step_is(const step_figures& steps) {
         case step_source::recurring:
             break;
     }
-    return fmt::format("one range \"{}\" each", terminal_safe(steps.range));
+    return "as they recur";
 }
 
 std::string percent_text(std::int64_t tenths, bool has_decimal) {

@@ -105,9 +105,10 @@ public:
             member one = member_of(*each);
             (one.answer->where->devices != 0 ? members_ : without_gpu_).push_back(one);
         }
-        if (members_.empty()) {
+        if (members_.empty() || is_one_beside_others()) {
             std::erase_if(without_gpu_, [](const member& each) { return !each.answer->where->has_steps; });
-            std::swap(members_, without_gpu_);
+            members_.insert(members_.end(), without_gpu_.begin(), without_gpu_.end());
+            without_gpu_.clear();
         }
         std::set<std::string> commands;
         std::set<std::string> hosts;
@@ -228,7 +229,17 @@ private:
         return out;
     }
 
-    bool has_gpu() const noexcept { return members_.front().answer->where->devices != 0; }
+    // Of one program with GPU work and others without, which are no workers of it, each has a row.
+    bool is_one_beside_others() const {
+        return members_.size() == 1 && std::any_of(without_gpu_.begin(), without_gpu_.end(), [&](const member& each) {
+                   return each.document->capture.process.program != members_.front().document->capture.process.program;
+               });
+    }
+    // Only what all have can be compared.
+    bool has_gpu() const noexcept {
+        return std::all_of(members_.begin(), members_.end(),
+                           [](const member& each) { return each.answer->where->devices != 0; });
+    }
     bool communicates() const noexcept {
         return std::any_of(members_.begin(), members_.end(), [&](const member& each) {
             return each.parts[communication_part] >= alike_means * mean_.step_ns;
@@ -285,6 +296,7 @@ private:
         for (const std::vector<member>* const some : {&members_, &without_steps_}) {
             for (const member& each : *some) {
                 hosts.insert(each.document->capture.process.host);
+                if (each.answer->where->devices == 0) continue;
                 const std::vector<std::string>& names = each.document->capture.process.used_gpus;
                 gpus[names.empty() || names.front().empty() ? "GPU" : names.front()] += each.answer->where->devices;
             }
@@ -294,11 +306,8 @@ private:
                                              : has_ranks()  ? "ranks"
                                                             : "processes");
         if (hosts.size() > 1) right_text += fmt::format(" on {} hosts", hosts.size());
-        if (has_gpu()) {
-            for (const auto& [name, count] : gpus) right_text += fmt::format(", {} x {}", count, terminal_safe(name));
-        } else {
-            right_text += ", no GPU";
-        }
+        for (const auto& [name, count] : gpus) right_text += fmt::format(", {} x {}", count, terminal_safe(name));
+        if (gpus.empty()) right_text += ", no GPU";
         std::string what = short_command(members_.front().document->capture);
         if (is_of_several_) what += " and others";
         const std::size_t workers = all_.size() - shown_count() - copies_.size();
@@ -457,12 +466,14 @@ private:
     std::string ranks() const {
         const auto [least, most] = means();
         if (members_.size() == 1) return fmt::format("cannot be compared: only {} has steps", names(members_));
-        if (is_alike())
-            return fmt::format("have steps that are alike: means from {} to {}", text(least), text_with_unit(most));
-        if (!communicates()) return fmt::format("differ: means from {} to {}", text(least), text_with_unit(most));
+        const std::string range = text(least) == text(most)
+                                      ? "means of " + text_with_unit(most)
+                                      : fmt::format("means from {} to {}", text(least), text_with_unit(most));
+        if (is_alike()) return "have steps that are alike: " + range;
+        if (!communicates()) return "differ: " + range;
         const std::size_t count = communicating();
         if (count == 1) {
-            return fmt::format("differ: means from {} to {}; only {} communicates", text(least), text_with_unit(most),
+            return fmt::format("differ: {}; only {} communicates", range,
                                members_.front().label(has_hosts_, is_named_by_file_));
         }
         const std::string least_other = unit_.text(members_[1].cells[communication_part]);

@@ -154,7 +154,7 @@ private:
         const screen_node& one = nodes[group.front()];
         const numbered_name name = *last_number_in(one.name);
         out.figures.kind = one.figures.kind;
-        out.name = fmt::format("{}{}{}{}{} {}{}", name.before, first, names_.is_ascii ? " ... " : " … ", last,
+        out.name = fmt::format("{}{}{}{}{} {}{}", name.before, first, names_.is_ascii ? " ~ " : " … ", last,
                                name.behind, names_.is_ascii ? "x" : "×", group.size());
         sort_children(out);
         return out;
@@ -222,7 +222,7 @@ private:
 
 bool is_loader(const step_table_row& row) { return row.kind == step_row_kind::phase && row.name == "data"; }
 
-std::string shown_row_name(const step_table_row& row, bool has_steps) {
+std::string row_name(const step_table_row& row, bool has_steps) {
     if (row.kind == step_row_kind::rest) return has_steps ? "rest of the step" : "outside ranges";
     if (row.kind == step_row_kind::own) return "its own";
     if (is_loader(row)) return "data loader";
@@ -230,7 +230,11 @@ std::string shown_row_name(const step_table_row& row, bool has_steps) {
     for (const std::string_view prefix : {"Optimizer.step#", "Optimizer.zero_grad#", "enumerate(DataLoader)#"}) {
         if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
     }
-    return terminal_safe(name);
+    return std::string(name);
+}
+
+std::string shown_row_name(const step_table_row& row, bool has_steps) {
+    return terminal_safe(row_name(row, has_steps));
 }
 
 std::vector<screen_node> screen_tree(const step_table& of, const tree_names& names) {

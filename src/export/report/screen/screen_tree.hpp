@@ -22,7 +22,7 @@ struct screen_node {
 
 struct tree_names {
     std::size_t longest = 28;  // cells of a name that is made of two
-    bool is_ascii = false;     // "x6" and "..." for "×6" and "…"
+    bool is_ascii = false;     // "x6" and "~" for "×6" and "…"
     bool joins = true;         // a child with nearly all of its parent shares the parent's line
 };
 
@@ -32,7 +32,8 @@ std::vector<screen_node> screen_tree(const step_table& of, const tree_names& nam
 // Whether the row is the wait for the next batch.
 bool is_loader(const step_table_row& row);
 
-// "AdamW.step" of "Optimizer.step#AdamW.step", "data loader" of the phase `data`.
+// "AdamW.step" of "Optimizer.step#AdamW.step", "data loader" of the phase `data`. shown_: ready for a terminal.
+std::string row_name(const step_table_row& row, bool has_steps);
 std::string shown_row_name(const step_table_row& row, bool has_steps);
 
 }  // namespace prof
