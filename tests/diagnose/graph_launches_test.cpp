@@ -73,6 +73,7 @@ TEST(GraphLaunches, OfLostWorkHaveNoPrice) {
         main.step(at(1'000 * step), step, own);
         if (step > counted_steps) break;
         main.call(at(1'000 * step + 1), at(1'000 * step + 400), ++correlation, launch_kernel, "kernel");
+        main.call(at(1'000 * step + 401), at(1'000 * step + 450), ++correlation, launch_kernel, "kernel");
         main.call(at(1'000 * step + 500), at(1'000 * step + 900), 1'000 + correlation, stream_synchronize);
     }
     timeline data = capture.build();
@@ -82,7 +83,7 @@ TEST(GraphLaunches, OfLostWorkHaveNoPrice) {
     EXPECT_EQ(of.steps, 0U);
     EXPECT_THAT(of.findings, testing::IsEmpty());
     EXPECT_THAT(of.not_looked,
-                testing::ElementsAre(HasSubstr("none of the 12 launches in the steps has a GPU record")));
+                testing::ElementsAre(HasSubstr("none of the 24 launches in the steps has a GPU record")));
     const std::optional<step_figures> steps = measure_steps(data, att);
     ASSERT_TRUE(steps);
     EXPECT_FALSE(steps->has_gpu);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/steps/lost_work.hpp"
 
+#include <algorithm>
+
 #include "analysis/steps/step_search.hpp"
 #include "record/activities.hpp"
 
@@ -16,7 +18,12 @@ std::uint64_t launches_of_lost_work(const timeline& data, const std::vector<whol
         if (call.op_count != 0) return 0;
         ++lost;
     }
-    return lost;
+    constexpr std::uint64_t least = 16;  // fewer may have failed, or be what a short trace does not show
+    if (lost < least) return 0;
+    const bool any_runs = std::any_of(data.ops.begin(), data.ops.end(), [&](const gpu_op& op) {
+        return op.end_ns > steps.front().start_ns && op.start_ns < steps.back().end_ns;
+    });
+    return any_runs ? 0 : lost;
 }
 
 }  // namespace prof

@@ -12,7 +12,8 @@
 namespace prof {
 
 // The number of kernels that were launched in the steps and have no GPU record, if none of what was launched there has
-// one; else 0. Linear in the calls.
+// one and nothing runs there; else 0. A few
+// of them say nothing. Linear in the calls and operations.
 std::uint64_t launches_of_lost_work(const timeline& data, const std::vector<whole_step>& steps);
 
 }  // namespace prof
