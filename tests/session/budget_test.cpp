@@ -91,7 +91,7 @@ TEST_F(SessionBudget, CapturesPhasesThatTheProgramMarksAsSteps) {
 // With half of the time to spend there are several windows, after how many steps depends on what the first has cost;
 // the summary has the estimate.
 TEST_F(SessionBudget, OpensSeveralWindowsWithALargeBudget) {
-    const process_result result = run({"mark", "end", "until_window", "3"}, {{"PROF_BUDGET", "50%"}});
+    const process_result result = run({"mark", "end", "until_window", "2"}, {{"PROF_BUDGET", "50%"}});
     EXPECT_EQ(result.exit_code(), 0) << result.err;
     const timeline data = only_capture();
     expect_whole_iterations(data, std::stoull(result.out));
