@@ -12,6 +12,7 @@
 #include "diagnose/diagnosis.hpp"
 #include "diagnose/simulated_program.hpp"
 #include "export/report/finding_lines.hpp"
+#include "report/capture_diagnosis.hpp"
 
 namespace prof::diagnose_test::step_lengths {
 namespace {
@@ -71,7 +72,8 @@ TEST(StepLengths, PlacesCountALaunchOnceAndTellItOfAStep) {
                                        [](const finding& each) { return each.rule == "launch_bound"; });
     ASSERT_NE(launches, of.findings.end());
     EXPECT_EQ(launches->parts.front().count, 100 * of.steps);
-    EXPECT_THAT(finding_lines({of, 0}), Contains(HasSubstr(" ms a step, 100 times a step; the longest ")));
+    EXPECT_THAT(finding_lines({of, 0, priced_changes_of(of)}),
+                Contains(HasSubstr(" ms a step, 100 times a step; the longest ")));
 }
 
 }  // namespace

@@ -88,8 +88,9 @@ private:
 
     void add(std::size_t number, const finding& found) {
         lines_.emplace_back();
-        lines_.push_back(
-            fmt::format("{}. {}: at most {}", number, gain_text(changes_[number - 1], widest), price(found.gain_ns)));
+        const std::string what =
+            number <= changes_.size() ? gain_text(changes_[number - 1], widest) : terminal_safe(found.title);
+        lines_.push_back(fmt::format("{}. {}: at most {}", number, what, price(found.gain_ns)));
         lines_.push_back(fmt::format("   {} takes {}{}{}; confidence: {}", found.rule, cost_of(found.cost_ns),
                                      sum_of(found), steps_of(found), to_string(found.trust)));
         for (const finding_part& part : found.parts) {
