@@ -17,8 +17,8 @@ public:
 };
 
 // Sorts the rows by a column: numbers from the largest, texts from the first letter; equal rows keep their order.
-// `column` is its key or title; case, blanks and punctuation do not matter. Throws impossible_order, which
-// names the columns that there are, if none is meant.
+// `column` is its key or title; case, blanks and punctuation do not matter. Throws impossible_order, which names the
+// columns that there are, if none is meant.
 void sort_rows(table& of, std::string_view column);
 
 // Leaves the first `most` rows. A note has the number of the others; sums still count them.

@@ -11,9 +11,8 @@
 
 namespace prof {
 
-// The number of kernels that were launched in the steps and have no GPU record, if none of what was launched there has
-// one and nothing runs there; else 0. A few
-// of them say nothing. Linear in the calls and operations.
+// How many launches in the steps have no GPU record, if none has one and nothing runs on the GPU meanwhile; else 0, as
+// for a few, which say nothing. Linear in the calls and operations.
 std::uint64_t launches_of_lost_work(const timeline& data, const std::vector<whole_step>& steps);
 
 }  // namespace prof
