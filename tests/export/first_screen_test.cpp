@@ -419,7 +419,7 @@ TEST(FirstScreen, SaysWhatIsNotKnown) {
     EXPECT_THAT(lines, Contains(StartsWith("ms in all ")));
     EXPECT_THAT(lines, Contains(StartsWith("outside ranges ")));
     EXPECT_THAT(lines, Contains(StartsWith("whole recording ")));
-    for (const std::size_t width : {60, 80}) {
+    for (const std::size_t width : {std::size_t{60}, std::size_t{80}}) {
         const std::vector<std::string> narrow = first_screen(document_of(without), {.width = width, .lines = 24});
         EXPECT_THAT(narrow, Contains(testing::ContainsRegex("^Step .*--step-range NAME marks? them$")));
     }
