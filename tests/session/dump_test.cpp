@@ -215,7 +215,7 @@ TEST_F(Dump, IsMadeAfterOneThatFailed) {
                                                          {"PROF_DUMP_ON_SLOW_STEP", "2.5"},
                                                          {"PROF_DUMP_LIMIT", "1"}});
     EXPECT_EQ(result.exit_code(), 0);
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), std::stoi(result.out)) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     const std::filesystem::directory_iterator files(directory);
     EXPECT_EQ(
         std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".prof"; }),
