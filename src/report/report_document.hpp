@@ -116,7 +116,7 @@ struct text_block {
 struct findings_block {
     diagnosis found{};
     std::int64_t begin_ns = 0;  // on the timeline's clock
-    priced_changes changes{};  // one of each finding, in their order: priced_changes_of(found)
+    priced_changes changes{};   // one of each finding, in their order: priced_changes_of(found)
 };
 
 using report_block = std::variant<answer_block, text_block, findings_block, table>;
