@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/display_text.hpp"
+#include "base/python_command.hpp"
 #include "base/statistics.hpp"
 #include "ranks/join_key.hpp"
 
@@ -865,7 +865,7 @@ std::string_view to_string(collective_function function) noexcept {
 
 std::string job_ranks::name_of(std::uint32_t rank) const {
     if (ranks[rank].rank) return fmt::format("rank {}", *ranks[rank].rank);
-    return "capture " + std::filesystem::path(ranks[rank].path).filename().string();
+    return fmt::format("capture {}", file_name_of(ranks[rank].path));
 }
 
 std::string job_ranks::communicator_name(std::uint32_t rank, std::uint32_t communicator) const {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "base/python_command.hpp"
 #include "ranks/arrivals.hpp"
 #include "ranks/job_replay.hpp"
 #include "ranks/own_work.hpp"
@@ -84,10 +84,6 @@ std::vector<double> known(const std::vector<double>& values) {
 
 bool is_one_number(const std::vector<number_range>& ranges) {
     return ranges.size() == 1 && ranges.front().first == ranges.front().last;
-}
-
-std::string file_name_of(const std::string& path) {
-    return terminal_safe(std::filesystem::path(path).filename().string());
 }
 
 // "rank 2", "ranks 0 to 3, 8 and others".
@@ -1164,8 +1160,8 @@ private:
         if (!job_.copies.empty()) {
             out.push_back("left out, since another capture is of the same process: " +
                           listed(job_.copies, [&](const capture_copy& each) {
-                              return fmt::format("{} ({}, as {})", file_name_of(each.path), name(each.kept),
-                                                 file_name_of(each.kept_path));
+                              return fmt::format("{} ({}, as {})", terminal_safe(file_name_of(each.path)),
+                                                 name(each.kept), terminal_safe(file_name_of(each.kept_path)));
                           }));
         }
         if (job_.rivals != 0) {

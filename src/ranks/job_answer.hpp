@@ -37,7 +37,7 @@ struct straggler {
     std::string finding{};  // of the rank's own diagnosis, the dearest; "": none
     std::string line{};
     std::string finding_of{};  // the rank whose finding it is; "": that of each
-    bool is_on_each = true;    // else the ranks have causes of their own, which `cause` tells with their names
+    bool is_on_each = true;    // else the causes differ, and `cause` names the ranks of each
 };
 
 struct rank_figures {

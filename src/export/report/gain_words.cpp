@@ -62,7 +62,7 @@ std::string marks_of(const priced_change& gain, mark_length length) {
 }  // namespace
 
 std::string gain_text(const priced_change& gain, std::size_t width) {
-    constexpr std::size_t least_noun = 16;  // of which what the gain is of can be told
+    constexpr std::size_t least_noun = 16;  // cells, from which a reader can tell what the gain is of
     constexpr std::size_t least_place = 8;  // " in a…b"
     const std::string noun = terminal_safe(gain.noun);
     std::string places = places_of(gain);

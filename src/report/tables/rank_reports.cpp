@@ -165,7 +165,7 @@ auto first_rows(std::string_view report, std::size_t most_shown, std::string_vie
     };
 }
 
-// Else captures are told apart by their names.
+// Whether every rank has a number. Else the reports name the captures.
 bool have_numbers(const std::vector<answered>& jobs) {
     return std::all_of(jobs.begin(), jobs.end(), [](const answered& job) {
         const std::vector<rank_summary>& all = job.ranks.ranks;

@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "base/apportioned.hpp"
 #include "base/display_text.hpp"
 #include "base/json_text.hpp"
+#include "base/python_command.hpp"
 #include "export/report/gain_words.hpp"
 #include "export/report/screen/first_screen.hpp"
 #include "export/report/screen/screen_numbers.hpp"
@@ -35,6 +35,18 @@ constexpr std::array<std::string_view, 4> titles{"computing", "communication", "
 constexpr std::size_t communication_part = 1;
 constexpr std::size_t idle_part = 3;
 
+// What a capture is called among others.
+std::string label_of(const report_document& document, bool has_hosts, bool by_file) {
+    const captured_process& process = document.capture.process;
+    // Several programs, or copies of one capture, have the names of their files.
+    if (by_file) return terminal_safe(file_name_of(document.capture.path));
+    std::string out = process.rank  ? fmt::format("rank {}", *process.rank)
+                      : process.pid ? fmt::format("pid {}", *process.pid)
+                                    : terminal_safe(document.capture.path);
+    if (has_hosts) out += ", host " + terminal_safe(process.host);
+    return out;
+}
+
 struct member {
     const report_document* document = nullptr;
     const answer_block* answer = nullptr;
@@ -48,21 +60,7 @@ struct member {
         cells = apportioned(parts, has_gpu ? whole : 0);
     }
 
-    std::string label(bool has_hosts, bool by_file) const {
-        const captured_process& process = document->capture.process;
-        std::string out;
-        // Several programs, or copies of one capture, have the names of their files.
-        if (by_file) return terminal_safe(std::filesystem::path(document->capture.path).filename().string());
-        if (process.rank) {
-            out += fmt::format("rank {}", *process.rank);
-        } else if (process.pid) {
-            out += fmt::format("pid {}", *process.pid);
-        } else if (out.empty()) {
-            out = terminal_safe(document->capture.path);
-        }
-        if (has_hosts) out += ", host " + terminal_safe(process.host);
-        return out;
-    }
+    std::string label(bool has_hosts, bool by_file) const { return label_of(*document, has_hosts, by_file); }
 };
 
 member member_of(const report_document& document) {
@@ -274,8 +272,7 @@ private:
     }
 
     std::string copies_line() const {
-        const std::string file =
-            terminal_safe(std::filesystem::path(copies_.front()->capture.path).filename().string());
+        const std::string file = label_of(*copies_.front(), false, true);
         if (copies_.size() == 1) return fmt::format("left out: {}, a second capture of one process", file);
         return fmt::format("left out: {} and {} more, second captures of processes", file, copies_.size() - 1);
     }
@@ -331,10 +328,8 @@ private:
                 out.push_back(fmt::format("{} more warnings: prof report --full", warned.size() - 2));
                 break;
             }
-            member one;
-            one.document = of.front();
-            const std::string who =
-                of.size() > 1 ? fmt::format("{} processes", of.size()) : one.label(has_hosts_, is_named_by_file_);
+            const std::string who = of.size() > 1 ? fmt::format("{} processes", of.size())
+                                                  : label_of(*of.front(), has_hosts_, is_named_by_file_);
             out.push_back(fmt::format("warning: {}: {}", who, terminal_safe(warning)));
         }
         return out;
@@ -540,22 +535,20 @@ private:
             head += right_aligned(titles[part], std::max(number, titles[part].size() + 2));
         }
         out.push_back(std::move(head));
-        const auto add_more_programs = [&] {
-            if (is_of_several_ && named < members_.size()) {
-                out.push_back(fmt::format("{} more: prof report --report processes", members_.size() - named));
-            }
-        };
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            const auto& [name, of] = rows[i];
-            if (i == with_steps) add_more_programs();
-            if (i == with_steps) out.push_back(fmt::format("without steps, {} in all", unit_.name));
+        const auto add = [&](const std::pair<std::string, member>& row) {
+            const auto& [name, of] = row;
             std::string line = padded(name) + right_aligned(unit_.text(of.whole), number);
             for (const std::size_t part : columns) {
                 line += right_aligned(unit_.text(of.cells[part]), std::max(number, titles[part].size() + 2));
             }
             out.push_back(std::move(line));
+        };
+        for (std::size_t i = 0; i < with_steps; ++i) add(rows[i]);
+        if (is_of_several_ && named < members_.size()) {
+            out.push_back(fmt::format("{} more: prof report --report processes", members_.size() - named));
         }
-        if (with_steps == rows.size()) add_more_programs();
+        if (with_steps < rows.size()) out.push_back(fmt::format("without steps, {} in all", unit_.name));
+        for (std::size_t i = with_steps; i < rows.size(); ++i) add(rows[i]);
         if (most_apart < without_steps_.size()) {
             out.push_back(fmt::format("{} more without steps", without_steps_.size() - most_apart));
         }
